@@ -23,8 +23,9 @@ import holdfast
 from holdfast.adapters.embedded import EmbeddedPostgres
 from holdfast.adapters.embedded.installation import find_postgres
 from holdfast.adapters.embedded.tcp_ports import free_port
-from holdfast.adapters.postgres.access.keys import PostgresOrganizations
+from holdfast.adapters.postgres.access.organizations import PostgresOrganizations
 from holdfast.adapters.postgres.connections.connection import OWNER_AT_WORK
+from holdfast.domain.access.scopes import Mode
 from holdfast.domain.ids import OrganizationId
 from holdfast.services.access.authentication import new_secret_key
 
@@ -128,7 +129,7 @@ class Lab:
 
     def add_organization(self, organization_id: UUID, pools: int) -> str:
         """Returns its secret key. All organizations use the same ids, so one load fits all."""
-        secret_key, key = new_secret_key("test", "bench")
+        secret_key, key = new_secret_key(Mode.TEST)
         PostgresOrganizations(self.url).create(OrganizationId(organization_id), "Bench", [key])
         self._put_on_sale(organization_id, pools)
         return secret_key

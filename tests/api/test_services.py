@@ -1,7 +1,8 @@
 """The use cases, without HTTP."""
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from uuid import UUID, uuid4
@@ -9,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from cryptography.exceptions import InvalidTag
 
+from holdfast.domain.access.scopes import ALL_SCOPES, Mode
 from holdfast.domain.catalog.changes import ChangeEvent, CreateTicketType
 from holdfast.domain.catalog.model import ALWAYS_ON_SALE as SALE
 from holdfast.domain.group.command import Command
@@ -20,7 +22,7 @@ from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.refusals import service_unavailable
 from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.entrypoints.api.http.idempotency import repeat_key_text
-from holdfast.ports.access import ALL_SCOPES, Principal
+from holdfast.ports.access import Principal
 from holdfast.ports.engine import Answer, Render
 from holdfast.ports.holds import SeenHold
 from holdfast.ports.store import Rejected, StoreError, StoreUnavailable
@@ -30,7 +32,7 @@ from holdfast.services.access.authentication import (
     Authenticator,
     new_secret_key,
     secret_hash,
-    stored_key,
+    stored_secret,
 )
 from holdfast.services.catalog import changes
 from holdfast.services.catalog.changes import CatalogEditor
@@ -46,6 +48,7 @@ from tests.api.world import (
     SESSION,
     StubCatalog,
     StubKeys,
+    trusting,
 )
 from tests.support.memory.store import MemoryStore
 
@@ -54,26 +57,22 @@ PRINCIPAL = Principal(ORGANIZATION, ApiKeyId(UUID(int=7)), frozenset(ALL_SCOPES)
 
 
 class TestKeys:
-    @pytest.mark.parametrize("mode", ["test", "live"])
-    def test_only_the_hash_of_a_new_key_is_stored(self, mode: authentication.Mode) -> None:
-        secret, stored = new_secret_key(mode, "checkout")
+    @pytest.mark.parametrize("mode", Mode)
+    def test_only_the_hash_of_a_new_key_is_stored(self, mode: Mode) -> None:
+        secret, stored = new_secret_key(mode)
         assert secret.startswith(f"hk_{mode}_")
         assert len(secret) >= 8 + 43
         assert stored.secret_hash == sha256(secret.encode()).digest()
         assert secret.startswith(stored.prefix)
         assert len(stored.prefix) < 16
-        assert set(stored.scopes) == {
-            *("holds:read", "holds:write", "holds:operate", "orders:read"),
-            *("catalog:read", "catalog:write", "facts:read", "audit:read"),
-        }
-        assert stored_key(secret, "checkout") == stored
-        assert new_secret_key(mode, "checkout")[0] != secret
+        assert stored_secret(secret).secret_hash == stored.secret_hash
+        assert new_secret_key(mode)[0] != secret
 
-    def test_a_revoked_key_stops_working_within_ten_seconds(self) -> None:
+    def test_a_key_is_looked_up_again_after_ten_seconds(self) -> None:
         keys, now = StubKeys(), [100.0]
-        hashed = secret_hash(keys.new_key("holds:read").encode())
-        assert hashed is not None
+        hashed = hashed_key(keys)
         authenticator = Authenticator(keys, clock=lambda: now[0])
+        authenticator.trust(60)
         assert authenticator.remembered(hashed) is None
         assert hashed in authenticator.find([hashed])
         keys.principals.clear()
@@ -93,13 +92,82 @@ class TestKeys:
         first, second, third = (
             sha256(keys.new_key("holds:read").encode()).digest() for _ in range(3)
         )
-        authenticator = Authenticator(keys)
+        authenticator = trusting(keys)
         authenticator.find([first])
         authenticator.find([second])
         authenticator.remembered(first)
         authenticator.find([third])
         assert authenticator.remembered(first)
         assert authenticator.remembered(second) is None
+
+    def test_an_announced_change_is_effective_at_once(self) -> None:
+        keys = StubKeys()
+        changed, other = hashed_key(keys), hashed_key(keys)
+        authenticator = trusting(keys)
+        authenticator.find([changed, other])
+        authenticator.forget(keys.principals[changed].key_id)
+        assert authenticator.remembered(changed) is None
+        assert authenticator.remembered(other) is not None
+        assert authenticator.was_known(changed)
+        authenticator.forget(None)
+        assert authenticator.remembered(other) is None
+
+    def test_a_new_key_that_was_tried_too_early_works_when_it_is_announced(self) -> None:
+        keys = StubKeys()
+        early = hashed_key(keys)
+        principal = keys.principals.pop(early)
+        authenticator = trusting(keys)
+        authenticator.find([early])
+        assert authenticator.is_unknown(early)
+        keys.principals[early] = principal
+        authenticator.forget(principal.key_id)
+        assert not authenticator.is_unknown(early)
+
+    @pytest.mark.parametrize("is_announced", [True, False])
+    def test_a_key_revoked_during_its_look_up_is_not_remembered(self, is_announced: bool) -> None:
+        """Without the announcement it is: the control."""
+
+        class Revoking(StubKeys):
+            def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
+                found = super().find(secret_hashes)
+                if is_announced:
+                    authenticator.forget(found[hashed].key_id)
+                return found
+
+        keys = Revoking()
+        hashed = hashed_key(keys)
+        authenticator = trusting(keys)
+        authenticator.find([hashed])
+        assert (authenticator.remembered(hashed) is None) == is_announced
+
+    def test_a_process_that_hears_of_no_changes_remembers_nothing(self) -> None:
+        keys, now = StubKeys(), [100.0]
+        hashed = hashed_key(keys)
+        authenticator = Authenticator(keys, clock=lambda: now[0])
+        authenticator.find([hashed])
+        assert authenticator.remembered(hashed) is None
+        authenticator.trust(2)
+        assert authenticator.remembered(hashed) is not None
+        now[0] += 2
+        assert authenticator.remembered(hashed) is None
+
+    def test_a_key_is_not_remembered_beyond_its_expiry(self) -> None:
+        keys, now = StubKeys(), [100.0]
+        hashed = hashed_key(keys)
+        keys.principals[hashed] = replace(keys.principals[hashed], expires_in_seconds=3.0)
+        authenticator = Authenticator(keys, clock=lambda: now[0])
+        authenticator.trust(60)
+        authenticator.find([hashed])
+        now[0] += 2.9
+        assert authenticator.remembered(hashed) is not None
+        now[0] += 0.1
+        assert authenticator.remembered(hashed) is None
+
+
+def hashed_key(keys: StubKeys) -> bytes:
+    hashed = secret_hash(keys.new_key("holds:read").encode())
+    assert hashed is not None
+    return hashed
 
 
 class TestIdempotency:

@@ -1,6 +1,7 @@
 """The API over the real engine and an in-memory store, with a stub catalog."""
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,6 +12,8 @@ import httpx
 
 from holdfast.adapters.payments import TrustingPayments
 from holdfast.domain import refusals
+from holdfast.domain.access.keys import ApiKey, KeyChange
+from holdfast.domain.access.scopes import ALL_SCOPES, Mode
 from holdfast.domain.catalog.changes import CatalogChange, CreateEvent
 from holdfast.domain.catalog.model import (
     Block,
@@ -41,7 +44,8 @@ from holdfast.domain.policy import HoldPolicy, PolicyOverride
 from holdfast.domain.values import Money
 from holdfast.engine import Admission
 from holdfast.entrypoints.api.app import Api, create_api
-from holdfast.ports.access import ALL_SCOPES, Principal
+from holdfast.ports.access import KeyDirectory, KeyOutcome, Principal
+from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.audit.attempts import FailedAttempt
 from holdfast.ports.audit.reader import AuditEntry, AuditFilter
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter, SessionFilter
@@ -51,7 +55,7 @@ from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.seats import EventOccupancy, MapState, SeatChanges, SeenSeat, SessionMap
 from holdfast.ports.statistics import SaleHistory
 from holdfast.ports.store import StoreError
-from holdfast.services.access.authentication import new_secret_key
+from holdfast.services.access.authentication import Authenticator, new_secret_key
 from holdfast.services.container import ApiContainer
 from tests.support.memory.store import MemoryStore
 from tests.support.patience import PATIENT
@@ -78,11 +82,36 @@ class StubKeys:
         return {each: self.principals[each] for each in secret_hashes if each in self.principals}
 
     def new_key(self, *scopes: str, organization_id: OrganizationId = ORGANIZATION) -> str:
-        secret, key = new_secret_key("test", "test", scopes)
-        key_id = ApiKeyId(UUID(bytes=key.secret_hash[:16]))
-        scopes_given = frozenset(key.scopes)
-        self.principals[key.secret_hash] = Principal(organization_id, key_id, scopes_given)
+        secret, key = new_secret_key(Mode.TEST)
+        principal = Principal(organization_id, key.key_id, frozenset(map(str, scopes)))
+        self.principals[key.secret_hash] = principal
         return secret
+
+
+def trusting(keys: KeyDirectory) -> Authenticator:
+    """An authenticator that would hear of every change."""
+    authenticator = Authenticator(keys)
+    authenticator.trust(math.inf)
+    return authenticator
+
+
+class StubKeyStore:
+    """Knows no key."""
+
+    def apply(
+        self,
+        change: KeyChange,
+        origin: Origin,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[KeyOutcome], bytes],
+    ) -> StoredAnswer[KeyOutcome]:
+        return StoredAnswer(refusals.key_not_found())
+
+    def key(self, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey | None:
+        return None
+
+    def keys(self, organization_id: OrganizationId, page: PageRequest) -> Page[ApiKey]:
+        return Page((), None)
 
 
 @dataclass
@@ -277,7 +306,8 @@ class World:
             audit=StubAudit(),
             attempts=self.attempts,
             payments=TrustingPayments(),
-            keys=self.keys,
+            authenticator=trusting(self.keys),
+            keys=StubKeyStore(),
             deadline_seconds=5,
         )
         self.api: Api = create_api(self.container)

@@ -9,7 +9,8 @@ from uuid import uuid4
 import httpx
 from uuid_utils.compat import uuid7
 
-from holdfast.adapters.postgres.access.keys import PostgresOrganizations
+from holdfast.adapters.postgres.access.organizations import PostgresOrganizations
+from holdfast.domain.access.scopes import ALL_SCOPES, Mode
 from holdfast.domain.ids import OrganizationId
 from holdfast.services.access.authentication import new_secret_key
 
@@ -166,9 +167,8 @@ def _refuse_nulls(response: httpx.Response) -> None:
 
 def new_platform(base_url: str, owner_url: str, scopes: tuple[str, ...] | None = None) -> Platform:
     organization_id = OrganizationId(uuid7())
-    if scopes is None:
-        secret, key = new_secret_key("test", "test")
-    else:
-        secret, key = new_secret_key("test", "test", scopes)
-    PostgresOrganizations(owner_url).create(organization_id, "Test organization", [key])
+    secret, key = new_secret_key(Mode.TEST)
+    PostgresOrganizations(owner_url).create(
+        organization_id, "Test organization", [key], scopes=scopes or ALL_SCOPES
+    )
     return Platform(base_url, secret, str(organization_id))

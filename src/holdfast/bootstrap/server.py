@@ -3,7 +3,8 @@
 import secrets
 
 from holdfast.adapters.payments import DemoPayments, TrustingPayments
-from holdfast.adapters.postgres.access.keys import PostgresKeys
+from holdfast.adapters.postgres.access.key_watch import KeyWatch
+from holdfast.adapters.postgres.access.keys import PostgresKeys, PostgresKeyStore
 from holdfast.adapters.postgres.audit.reader import PostgresAudit
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.connections.health import DatabaseDependency
@@ -17,8 +18,8 @@ from holdfast.bootstrap.duties import BackgroundThread, DutyThread, planned_duti
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
-from holdfast.ports.access import KeyDirectory
 from holdfast.ports.health import Dependency
+from holdfast.services.access.authentication import Authenticator
 from holdfast.services.container import ApiContainer
 
 
@@ -44,8 +45,11 @@ class Server:
         self._room = EngineRoom(settings)
         # Anybody can send unknown keys: no other query may wait for their look-up.
         self._key_database = Database(self._room.url, connections_max=1)
-        self.container = _container(settings, self._room, PostgresKeys(self._key_database))
+        authenticator = Authenticator(PostgresKeys(self._key_database))
+        self.container = _container(settings, self._room, authenticator)
+        watch = KeyWatch(self._room.url, authenticator.forget, authenticator.trust)
         self._threads: list[BackgroundThread] = [
+            BackgroundThread("key-watch", watch.run),
             *(DutyThread(duty) for duty in planned_duties(self._room)),
             *_consumers(settings, self._room),
         ]
@@ -81,7 +85,7 @@ def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
     return consumer_threads(settings, room.admission, room.database)
 
 
-def _container(settings: Settings, room: EngineRoom, keys: KeyDirectory) -> ApiContainer:
+def _container(settings: Settings, room: EngineRoom, authenticator: Authenticator) -> ApiContainer:
     # `holdfast serve` sets the secret for all its processes; without it, only this server accepts
     # its demo payments.
     demo_secret = settings.holdfast_secret_key or secrets.token_urlsafe(48)
@@ -97,7 +101,8 @@ def _container(settings: Settings, room: EngineRoom, keys: KeyDirectory) -> ApiC
         audit=PostgresAudit(room.database),
         attempts=room.journal,
         payments=till or TrustingPayments(),
-        keys=keys,
+        authenticator=authenticator,
+        keys=PostgresKeyStore(room.database),
         deadline_seconds=settings.holdfast_deadline_seconds,
         demo_till=till,
     )

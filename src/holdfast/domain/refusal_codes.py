@@ -62,6 +62,11 @@ class RefusalCode(StrEnum):
     WAITING_PLACES_EXCEEDED = "waiting_places_exceeded"
     TOO_MANY_QUEUES = "too_many_queues"
     OTHERS_ARE_WAITING = "others_are_waiting"
+    KEY_NOT_FOUND = "key_not_found"
+    KEY_NOT_VALID = "key_not_valid"
+    INVALID_EXPIRY = "invalid_expiry"
+    SCOPE_NOT_HELD = "scope_not_held"
+    TOO_MANY_KEYS = "too_many_keys"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     REQUEST_IN_PROGRESS = "request_in_progress"
     SERVICE_UNAVAILABLE = "service_unavailable"
@@ -93,6 +98,7 @@ _RETRYABLE = frozenset(
         RefusalCode.WAITING_PLACES_EXCEEDED,
         RefusalCode.TOO_MANY_QUEUES,
         RefusalCode.OTHERS_ARE_WAITING,
+        RefusalCode.TOO_MANY_KEYS,
         RefusalCode.REQUEST_IN_PROGRESS,
         RefusalCode.SERVICE_UNAVAILABLE,
         RefusalCode.INTERNAL_ERROR,

@@ -6,6 +6,8 @@ Refusal
 |                          too_many_seats
 |-- about the catalog      invalid_event_state, invalid_sale_window, invalid_policy,
 |                          duplicate_block, capacity_in_use
+|-- about API keys         key_not_found, key_not_valid, invalid_expiry, scope_not_held,
+|                          too_many_keys
 |-- about the sale         event_not_available, event_unavailable, event_sales_closed
 |                                                                      (a retry may help)
 |-- about inventory        insufficient_inventory, no_available_seats, block_at_capacity,
@@ -89,6 +91,9 @@ different_currencies = partial(
     Code.DIFFERENT_CURRENCIES,
     "The holds are in different currencies. Check out separately for each currency.",
 )
+
+key_not_found = partial(Refusal, Code.KEY_NOT_FOUND, "API key not found")
+invalid_expiry = partial(Refusal, Code.INVALID_EXPIRY, "expires_at must be in the future")
 
 idempotency_key_reused = partial(
     Refusal,
@@ -289,3 +294,18 @@ def too_many_queues(maximum: int) -> Refusal:
         " Ask for a single ticket type, or try again later"
     )
     return Refusal(Code.TOO_MANY_QUEUES, message, {"maximum": maximum})
+
+
+def key_not_valid(status: str) -> Refusal:
+    message = f"This key is {status}. Create a new one instead"
+    return Refusal(Code.KEY_NOT_VALID, message, {"current_status": status})
+
+
+def scope_not_held(scope: str) -> Refusal:
+    message = f"Your key cannot issue a key with the scope {scope}, because it does not have it"
+    return Refusal(Code.SCOPE_NOT_HELD, message, {"scope": scope})
+
+
+def too_many_keys(maximum: int) -> Refusal:
+    message = f"At most {maximum} keys can be valid at once. Revoke one first"
+    return Refusal(Code.TOO_MANY_KEYS, message, {"maximum": maximum})

@@ -1,26 +1,19 @@
-"""Callers, their scopes and API keys."""
+"""Callers and API keys."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from enum import StrEnum
 from typing import Protocol
 
+from holdfast.domain.access.keys import ApiKey, KeyChange
+from holdfast.domain.access.scopes import Mode
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import ApiKeyId, OrganizationId
 from holdfast.domain.immutable import immutable
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.ports.answers import StoredAnswer
+from holdfast.ports.paging import Page, PageRequest
 
-
-class Scope(StrEnum):
-    HOLDS_READ = "holds:read"
-    HOLDS_WRITE = "holds:write"
-    HOLDS_OPERATE = "holds:operate"  # beyond the policy's limits for holders
-    ORDERS_READ = "orders:read"
-    FACTS_READ = "facts:read"
-    AUDIT_READ = "audit:read"
-    CATALOG_READ = "catalog:read"
-    CATALOG_WRITE = "catalog:write"
-
-
-ALL_SCOPES = tuple(Scope)
+KeyOutcome = ApiKey | Refusal
 
 
 @immutable
@@ -30,6 +23,9 @@ class Principal:
     organization_id: OrganizationId
     key_id: ApiKeyId
     scopes: frozenset[str]
+    mode: Mode = Mode.TEST
+    # How long the key was still valid when it was looked up; None without an end.
+    expires_in_seconds: float | None = None
     actor: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -38,5 +34,25 @@ class Principal:
 
 class KeyDirectory(Protocol):
     def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
-        """The principals of the keys that exist and are not revoked. May raise StoreError."""
+        """The principals of the keys that are valid now. Notes that they were used. May raise
+        StoreError."""
         ...
+
+
+class KeyStore(Protocol):
+    """Every call blocks, and may raise StoreError."""
+
+    def apply(
+        self,
+        change: KeyChange,
+        origin: Origin,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[KeyOutcome], bytes],
+    ) -> StoredAnswer[KeyOutcome]:
+        """Make the change, write its audit entry and record its answer, in one transaction. Every
+        server process hears of it."""
+        ...
+
+    def key(self, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey | None: ...
+
+    def keys(self, organization_id: OrganizationId, page: PageRequest) -> Page[ApiKey]: ...

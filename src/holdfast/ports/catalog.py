@@ -1,6 +1,6 @@
 """Reads and changes the catalog. Changes are rare; they lock the session exclusively."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
@@ -19,19 +19,16 @@ from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.paging import Page, PageRequest
 
 CatalogOutcome = Event | Session | PoolState | TicketType | Block | ImportedSeats | Refusal
 
 
 @immutable
-class CatalogAnswer:
-    """`body` is the rendered answer, stored for the idempotency key. A replay has no outcome.
-    `unsettled` are the sessions where the change may have freed places for the waitlist."""
+class CatalogAnswer(StoredAnswer[CatalogOutcome]):
+    """`unsettled` are the sessions where the change may have freed places for the waitlist."""
 
-    outcome: CatalogOutcome | None
-    body: bytes | None = None
-    is_replay: bool = False
     unsettled: tuple[SessionId, ...] = ()
 
 
@@ -109,21 +106,3 @@ class CatalogStore(Protocol):
     def availability(
         self, organization_id: OrganizationId, session_id: SessionId
     ) -> SessionAvailability | None: ...
-
-
-class OrganizationStore(Protocol):
-    """For the operator's CLI: it creates tenants, so it connects as the owner of the tables."""
-
-    def create(
-        self, organization_id: OrganizationId, name: str, keys: Sequence["NewKey"]
-    ) -> None: ...
-
-
-@immutable
-class NewKey:
-    """A secret key as stored: only its hash."""
-
-    name: str
-    prefix: str
-    secret_hash: bytes
-    scopes: tuple[str, ...]

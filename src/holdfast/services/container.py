@@ -1,7 +1,7 @@
 """The dependencies of the API and the admin."""
 
 from holdfast.domain.immutable import immutable
-from holdfast.ports.access import KeyDirectory
+from holdfast.ports.access import KeyStore
 from holdfast.ports.audit.attempts import AttemptJournal
 from holdfast.ports.audit.reader import AuditReader
 from holdfast.ports.catalog import CatalogStore
@@ -12,6 +12,7 @@ from holdfast.ports.orders import OrderReader
 from holdfast.ports.payments import DemoTill, PaymentProvider
 from holdfast.ports.seats import SeatReader
 from holdfast.ports.statistics import SaleStatisticsReader
+from holdfast.services.access.authentication import Authenticator
 
 
 @immutable(kw_only=True)
@@ -32,6 +33,7 @@ class ApiContainer:
     audit: AuditReader
     attempts: AttemptJournal
     payments: PaymentProvider
-    keys: KeyDirectory
+    authenticator: Authenticator
+    keys: KeyStore
     deadline_seconds: int
     demo_till: DemoTill | None = None

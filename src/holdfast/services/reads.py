@@ -10,6 +10,7 @@ from holdfast.domain import refusals
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.ports.access import KeyStore
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.holds import HoldReader, SeenHold, SeenPlace
 from holdfast.ports.seats import SeatReader, SeenSeat
@@ -79,6 +80,8 @@ ticket_type = lookup_of(CatalogStore.ticket_type, refusals.ticket_type_not_found
 ticket_types = query_of(CatalogStore.ticket_types)
 block = lookup_of(CatalogStore.block, refusals.block_not_found)
 blocks = query_of(CatalogStore.blocks)
+key = lookup_of(KeyStore.key, refusals.key_not_found)
+keys = query_of(KeyStore.keys)
 
 
 @immutable

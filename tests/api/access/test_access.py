@@ -8,13 +8,14 @@ from typing import Any
 import httpx
 import pytest
 
+from holdfast.domain.access.scopes import ALL_SCOPES, Mode
 from holdfast.entrypoints.api.app import create_api
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.routes import ROUTES
-from holdfast.ports.access import ALL_SCOPES, Principal
+from holdfast.ports.access import Principal
 from holdfast.ports.store import StoreUnavailable
 from holdfast.services.access.authentication import new_secret_key
-from tests.api.world import UNKNOWN, World
+from tests.api.world import UNKNOWN, World, trusting
 
 every_route = pytest.mark.parametrize(
     "route", ROUTES, ids=lambda route: f"{route.method} {route.path}"
@@ -34,7 +35,7 @@ def test_no_key_is_401(world: World, route: Route[Any]) -> None:
 
 @every_route
 def test_an_unknown_key_is_401(world: World, route: Route[Any]) -> None:
-    secret, _ = new_secret_key("live", "unknown")
+    secret, _ = new_secret_key(Mode.LIVE)
     answer = world.call(route.method, address(route), secret=secret)
     assert (answer.status_code, answer.json()["error"]) == (401, "unauthorized")
     assert 'error="invalid_token"' in answer.headers["www-authenticate"]
@@ -95,7 +96,7 @@ def test_callers_are_asked_to_retry_while_keys_are_unavailable(world: World) -> 
         def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
             raise StoreUnavailable
 
-    api = create_api(replace(world.container, keys=NoDirectory()))
+    api = create_api(replace(world.container, authenticator=trusting(NoDirectory())))
 
     async def call() -> httpx.Response:
         transport = httpx.ASGITransport(app=api)

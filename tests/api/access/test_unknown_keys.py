@@ -10,12 +10,13 @@ from threading import Event
 import httpx
 import pytest
 
+from holdfast.domain.access.scopes import Mode
 from holdfast.entrypoints.api.access import key_lookups, tarpit
 from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import Principal
 from holdfast.services.access import authentication
 from holdfast.services.access.authentication import Authenticator, new_secret_key
-from tests.api.world import StubKeys, World
+from tests.api.world import StubKeys, World, trusting
 
 LONG_SECONDS = 30.0
 # A delay longer than any test.
@@ -59,7 +60,7 @@ class Door:
 @pytest.fixture
 def door(world: World) -> Iterator[Door]:
     keys = SlowKeys(world.keys)
-    api = create_api(replace(world.container, keys=keys))
+    api = create_api(replace(world.container, authenticator=trusting(keys)))
     yield Door(keys, api)
     keys.may_look.set()
     api.close()
@@ -72,7 +73,7 @@ async def call(client: httpx.AsyncClient, secret: str) -> httpx.Response:
 
 
 def unknown_key() -> str:
-    return new_secret_key("live", "unknown")[0]
+    return new_secret_key(Mode.LIVE)[0]
 
 
 async def flood(client: httpx.AsyncClient, count: int) -> list[asyncio.Task[httpx.Response]]:
@@ -188,7 +189,7 @@ class TestMemory:
         monkeypatch.setattr(authentication, "REMEMBERED_MAX", 2)
         monkeypatch.setattr(authentication, "UNKNOWN_MAX", 5)
         keys = StubKeys()
-        authenticator = Authenticator(keys)
+        authenticator = trusting(keys)
         valid = sha256(keys.new_key("holds:read").encode()).digest()
         unknown = [sha256(bytes([number])).digest() for number in range(100)]
         authenticator.find([valid])

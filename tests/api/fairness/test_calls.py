@@ -13,6 +13,7 @@ from uuid import UUID
 import httpx
 import pytest
 
+from holdfast.domain.access.scopes import ALL_SCOPES
 from holdfast.domain.catalog.changes import CatalogChange
 from holdfast.domain.catalog.model import Event
 from holdfast.domain.group.origin import IdempotencyKey, Origin
@@ -23,7 +24,6 @@ from holdfast.entrypoints.api.fairness import calls as fair_calls
 from holdfast.entrypoints.api.fairness.calls import IMPORTS, READS, FairCalls, FairThreads, Shares
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.http.problems import Problem
-from holdfast.ports.access import ALL_SCOPES
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter
 from holdfast.ports.paging import Page, PageRequest
 from tests.api.fairness.gate import BOUND_SECONDS, Gate

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from holdfast.domain.access.scopes import ALL_SCOPES
 from holdfast.domain.catalog.model import SessionAvailability, TicketTypeAvailability
 from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.values import Money
@@ -17,7 +18,6 @@ from holdfast.entrypoints.api.fairness.answers import FreshLookups
 from holdfast.entrypoints.api.http import encodings
 from holdfast.entrypoints.api.http.encodings import Coding
 from holdfast.entrypoints.api.http.replies import written
-from holdfast.ports.access import ALL_SCOPES
 from tests.api.fairness.gate import BOUND_SECONDS, Gate
 from tests.api.world import (
     EVENT,

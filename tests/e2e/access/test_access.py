@@ -10,16 +10,15 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from holdfast.domain.access.scopes import ALL_SCOPES, Scope
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.routes import ROUTES
-from holdfast.ports.access import ALL_SCOPES, Scope
+from holdfast.services.access.authentication import REMEMBERED_SECONDS
 from tests.e2e.answers import problem_of, without
 from tests.e2e.owner import Owner
 from tests.support.patience import wait_until
 from tests.support.platform import Json, Platform, new_platform
 from tests.support.servers import RunningServer
-
-REVOKED_WITHIN_SECONDS = 10.0
 
 each_route = pytest.mark.parametrize(
     "route", ROUTES, ids=lambda route: f"{route.method} {route.path}"
@@ -122,7 +121,10 @@ def test_documentation_and_health_need_no_key(server: RunningServer) -> None:
             assert client.get(path).status_code == 200, path
 
 
-def test_a_revoked_key_stops_working_within_ten_seconds(platform: Platform, owner: Owner) -> None:
+def test_a_key_revoked_in_the_database_stops_working_at_once(
+    platform: Platform, owner: Owner
+) -> None:
+    """Whoever revokes it: servers hear of it from PostgreSQL."""
     sale = platform.on_sale(5)
     assert platform.place(sale).status_code == 201
     owner.run(
@@ -130,22 +132,18 @@ def test_a_revoked_key_stops_working_within_ten_seconds(platform: Platform, owne
         platform.organization_id,
     )
     revoked = time.monotonic()
-    while (answer := platform.client.get("/api/events")).status_code == 200:
-        waited = time.monotonic() - revoked
-        assert waited < REVOKED_WITHIN_SECONDS + 1, "the revoked key still works"
-        time.sleep(0.1)
-    problem_of(answer, 401, "unauthorized")
+    wait_until(lambda: platform.client.get("/api/events").status_code == 401, "it is refused")
+    assert time.monotonic() - revoked < REMEMBERED_SECONDS, "only its cache entry ran out"
     problem_of(platform.place(sale), 401, "unauthorized")
     assert owner.counters(platform.organization_id) == [(5, 1, 0)]
 
 
-def test_a_refused_key_works_soon_after_it_becomes_valid(platform: Platform, owner: Owner) -> None:
-    """The server remembers unknown keys for two seconds."""
+def test_a_refused_key_works_as_soon_as_it_is_valid(platform: Platform, owner: Owner) -> None:
     owner.run(
         "UPDATE api_key SET revoked_at = now() WHERE organization_id = %s",
         platform.organization_id,
     )
-    problem_of(platform.client.get("/api/events"), 401, "unauthorized")
+    wait_until(lambda: platform.client.get("/api/events").status_code == 401, "it is refused")
     owner.run(
         "UPDATE api_key SET revoked_at = NULL WHERE organization_id = %s", platform.organization_id
     )
@@ -173,6 +171,7 @@ def test_another_organizations_ids_in_a_path_look_unknown(
         "seat_id": hall.seat_ids[4],
         "checkout_id": checkout["checkout_id"],
         "order_id": order["order_id"],
+        "key_id": neighbour.client.get("/api/keys").json()["data"][0]["key_id"],
     }
     blocking = {"seat_ids": [hall.seat_ids[4]], "reason": "Mine"}
     layout = {"name": "Mine", "rows": ["A"], "seats_per_row": 1}
@@ -191,7 +190,7 @@ def test_another_organizations_ids_in_a_path_look_unknown(
         "/api/checkouts/{checkout_id}/complete": {"payment_reference": "pay-1"},
     }
     with_id = [route for route in ROUTES if "{" in route.path and not route.is_of_cart]
-    assert len(with_id) == 26
+    assert len(with_id) == 29
     for route in with_id:
         body = changes.get(route.path, {}) if route.is_unsafe else None
         nobody = {name: str(uuid4()) for name in theirs}
@@ -199,7 +198,11 @@ def test_another_organizations_ids_in_a_path_look_unknown(
         unknown = platform.client.request(route.method, route.path.format(**nobody), json=body)
         assert foreign.status_code == unknown.status_code == 404, route
         assert without(foreign, "request_id") == without(unknown, "request_id")
-        read = re.sub("/(release|extend|confirm|complete|block|unblock|reserve)$", "", route.path)
+        read = re.sub(
+            "/(release|extend|confirm|complete|block|unblock|reserve|rotate|revoke)$",
+            "",
+            route.path,
+        )
         assert neighbour.client.get(read.format(**theirs)).status_code == 200
     assert owner.everything(neighbour.organization_id) == before
     assert owner.status(hold_id) == "active"

@@ -8,7 +8,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.access.keys import PostgresOrganizations
+from holdfast.adapters.postgres.access.organizations import PostgresOrganizations
 from holdfast.adapters.postgres.connections import connection as connecting
 from holdfast.adapters.postgres.connections.logins import login_problem
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds

@@ -5,12 +5,13 @@ from uuid import UUID, uuid5
 
 from uuid_utils import uuid7
 
-from holdfast.adapters.postgres.access.keys import PostgresOrganizations
+from holdfast.adapters.postgres.access.organizations import PostgresOrganizations
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.bootstrap.demo.boat import boat_changes, fill_boat
 from holdfast.bootstrap.demo.hall import LEVELS, Level, is_shown
 from holdfast.bootstrap.settings import Settings
+from holdfast.domain.access.scopes import Mode
 from holdfast.domain.catalog import changes
 from holdfast.domain.catalog.model import BlockPrice
 from holdfast.domain.catalog.seat_import import DraftBlock, Source, countable_id, counted_id
@@ -18,7 +19,7 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.services.access.authentication import new_secret_key, stored_key
+from holdfast.services.access.authentication import new_secret_key, stored_secret
 
 # Fixed ids make loading the demo twice harmless, on any database.
 _DEMO = UUID("0d3f0000-0000-4000-8000-000000000000")
@@ -42,9 +43,9 @@ def load_demo(settings: Settings, known_secret: str | None) -> str:
     """Create the demo organization if it is missing. Returns its test key: the known one or a new
     one."""
     if known_secret is None:
-        known_secret, key = new_secret_key("test", "demo")
+        known_secret, key = new_secret_key(Mode.TEST)
     else:
-        key = stored_key(known_secret, "demo")
+        key = stored_secret(known_secret)
     organizations = PostgresOrganizations(settings.required_owner_url)
     organizations.create(DEMO_ORGANIZATION_ID, "Harbour Nights", [key])
     database = Database(settings.required_database_url)

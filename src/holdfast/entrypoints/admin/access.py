@@ -8,11 +8,12 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from holdfast.adapters.postgres.models import ApiKey, Organization
 from holdfast.entrypoints.admin.catalog import POLICY
-from holdfast.entrypoints.admin.display import badge, in_a_row, link
+from holdfast.entrypoints.admin.display import badge, in_a_row, link, row_link
 from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
 
 if TYPE_CHECKING:  # django-unfold has no types; its classes are Django's with another look
@@ -60,10 +61,10 @@ class PeopleGroupAdmin(GroupAdmin, UnfoldAdmin):
 class OrganizationAdmin(ReadOnlyAdmin):
     related = ()
     list_filter = ()
-    list_display = ("name", "id", "ttl_seconds", "quantity_max", "created_at")
+    list_display = ("name", "mode", "id", "ttl_seconds", "quantity_max", "created_at")
     search_fields = ("name",)
     search_help_text = "Part of the name, or an id"
-    fields = ("name", "id", *POLICY, "created_at", "more")
+    fields = (("name", "mode"), "id", "account_id", *POLICY, "created_at", "more")
 
     @admin.display(description="See also")
     def more(self, row: Organization) -> SafeString:
@@ -81,7 +82,10 @@ class OrganizationAdmin(ReadOnlyAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ReadOnlyAdmin):
-    list_display = ("name", "beginning", "scope_list", "state", "organization", "created_at")
+    list_display = (
+        *("name", "beginning", "scope_list", "state", "organization"),
+        *("last_used_at", "created_at"),
+    )
     search_fields = ("name", "prefix")
     search_help_text = "Part of the name, start of the key, or an id"
     fields = (
@@ -90,7 +94,9 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         "id",
         "scope_list",
         "state",
-        ("created_at", "revoked_at"),
+        ("created_at", "last_used_at"),
+        ("expires_at", "revoked_at"),
+        "predecessor",
     )
 
     @admin.display(description="Prefix", ordering="prefix")
@@ -103,4 +109,12 @@ class ApiKeyAdmin(ReadOnlyAdmin):
 
     @admin.display(description="State", ordering="revoked_at")
     def state(self, key: ApiKey) -> SafeString:
-        return badge("revoked", "danger") if key.revoked_at else badge("valid", "success")
+        if key.revoked_at is not None:
+            return badge("revoked", "danger")
+        if key.expires_at is not None and key.expires_at <= timezone.now():
+            return badge("expired", "warning")
+        return badge("valid", "success")
+
+    @admin.display(description="Replaces")
+    def predecessor(self, key: ApiKey) -> SafeString | str:
+        return "-" if key.replaces is None else row_link(ApiKey, key.replaces, "the rotated key")

@@ -34,6 +34,7 @@ _NO_ACTIONS = {
 ACTIONS = (
     *(kind.value for kind in FactType if kind not in _NO_ACTIONS),
     *("seat_reserved", "seat_released", "seat_hold_expired", "seat_sold"),
+    *("key.created", "key.rotated", "key.revoked"),
     # Refused attempts.
     *("hold.create_failed", "hold.extend_failed", "hold.release_failed", "hold.convert_failed"),
     *("checkout.start_failed", "seat_reserve_failed", "seat.block_failed", "seat.unblock_failed"),
@@ -102,6 +103,7 @@ class AuditEntryAdmin(HistoryAdmin):
         ("action", "at"),
         ("hold", "of_seat"),
         "catalog_id",
+        "key_id",
         "organization",
         ("who", "recorded_actor"),
         ("request_id", "ip"),
@@ -119,14 +121,14 @@ class AuditEntryAdmin(HistoryAdmin):
         return lookup in self.own_filters or super().lookup_allowed(lookup, value, request)
 
     def annotations(self) -> dict[str, Any]:
-        key = {"key_id": acting_key("id"), "key_name": acting_key("name")}
+        key = {"acting_key_id": acting_key("id"), "acting_key_name": acting_key("name")}
         return {**super().annotations(), **key}
 
     @admin.display(description="Actor")
     def who(self, entry: Any) -> SafeString | str:
-        if entry.key_id is None:
+        if entry.acting_key_id is None:
             return redacted(entry.actor)
-        return row_link(ApiKey, entry.key_id, entry.key_name)
+        return row_link(ApiKey, entry.acting_key_id, entry.acting_key_name)
 
     @admin.display(description="Before")
     def before(self, entry: AuditEntry) -> str | SafeString:

@@ -24,7 +24,6 @@ from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.entrypoints.api.seats.maps import MapWriter
 from holdfast.entrypoints.api.seats.occupancy_answers import occupancy_answer
 from holdfast.services import reads
-from holdfast.services.access.authentication import Authenticator
 from holdfast.services.container import ApiContainer
 from holdfast.services.holds.statistics import SaleCounter
 from holdfast.services.orders.checkout import Cashier
@@ -71,6 +70,8 @@ class Api(Edge):
             orders=container.orders,
             facts=container.facts,
             audit=container.audit,
+            keys=container.keys,
+            forget_key=container.authenticator.forget,
             cashier=Cashier(
                 container.holds, container.orders, container.payments, container.attempts
             ),
@@ -82,9 +83,8 @@ class Api(Edge):
             ),
             turns=turns,
         )
-        authenticator = Authenticator(container.keys)
-        self._key_lookups = KeyLookups(authenticator, bound_seconds)
-        bearer = Bearer(authenticator, self._key_lookups, Tarpit())
+        self._key_lookups = KeyLookups(container.authenticator, bound_seconds)
+        bearer = Bearer(container.authenticator, self._key_lookups, Tarpit())
         routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
         super().__init__(Router(routes, context, bearer, documents(routes)))
 

@@ -9,6 +9,7 @@ from holdfast.entrypoints.api.catalog.routes import CATALOG_ROUTES
 from holdfast.entrypoints.api.facts.routes import FACT_ROUTES
 from holdfast.entrypoints.api.holds.routes import HOLD_ROUTES
 from holdfast.entrypoints.api.http.route import Route
+from holdfast.entrypoints.api.keys.routes import KEY_ROUTES
 from holdfast.entrypoints.api.orders.routes import ORDER_ROUTES
 from holdfast.entrypoints.api.seats.routes import SEAT_ROUTES
 
@@ -20,4 +21,5 @@ ROUTES: tuple[Route[Any], ...] = (
     *ORDER_ROUTES,
     *FACT_ROUTES,
     *AUDIT_ROUTES,
+    *KEY_ROUTES,
 )

@@ -5,7 +5,6 @@ import getpass
 import os
 import re
 import sys
-from typing import Literal
 
 import psycopg
 from django.db import DatabaseError
@@ -13,9 +12,16 @@ from django.db import DatabaseError
 from holdfast.bootstrap import accounts
 from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.settings import Settings
-from holdfast.entrypoints.cli.terminal import CommandFailed, add_yes, confirm, needs_database, say
+from holdfast.domain.access.scopes import Mode
+from holdfast.entrypoints.cli.terminal import (
+    CommandFailed,
+    add_yes,
+    confirm,
+    needs_database,
+    printable_name,
+    say,
+)
 
-NAME_LENGTH_MAX = 200
 PASSWORD_VARIABLE = "HOLDFAST_ADMIN_PASSWORD"  # noqa: S105
 PASSWORD_LENGTH_MIN = 12
 _USER_NAME = re.compile(r"[\w.@+-]{1,150}")
@@ -25,12 +31,13 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     organization = commands.add_parser(
         "create-organization",
         help="create an organization and its first secret key",
-        description="Creates an organization and prints its secret key. The key is shown only "
-        "once: Holdfast stores its hash.",
+        description="Creates an organization, with separate test and live data, and prints the id "
+        "of one of the two and a secret key for it. The key is shown only once: Holdfast stores "
+        "its hash.",
     )
-    organization.add_argument("name", type=_organization_name, help="its display name")
+    organization.add_argument("name", type=printable_name, help="its display name")
     organization.add_argument(
-        "--live", action="store_true", help="create a live key (hk_live_...), not a test key"
+        "--live", action="store_true", help="print a live key (hk_live_...), not a test key"
     )
     organization.set_defaults(run=create_organization)
     admin = commands.add_parser(
@@ -44,14 +51,6 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     admin.set_defaults(run=create_admin)
 
 
-def _organization_name(text: str) -> str:
-    if not text.strip() or len(text) > NAME_LENGTH_MAX or not text.isprintable():
-        raise argparse.ArgumentTypeError(
-            f"a name must be 1 to {NAME_LENGTH_MAX} printable characters and must not be blank"
-        )
-    return text
-
-
 def _user_name(text: str) -> str:
     """The same rule as in the admin pages."""
     if not _USER_NAME.fullmatch(text):
@@ -62,7 +61,7 @@ def _user_name(text: str) -> str:
 
 
 def create_organization(settings: Settings, options: argparse.Namespace) -> int:
-    mode: Literal["test", "live"] = "live" if options.live else "test"
+    mode = Mode.LIVE if options.live else Mode.TEST
     with needs_database("the organization could not be created"):
         organization_id, secret = accounts.create_organization(settings, options.name, mode)
     say(f"organization_id  {organization_id}")

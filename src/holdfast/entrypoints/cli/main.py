@@ -17,6 +17,7 @@ MODULES = {
     "migrate": "migrate",
     "create-organization": "accounts",
     "create-admin": "accounts",
+    "keys": "keys",
     "worker": "worker",
     "beat": "worker",
     "relay": "relay",

@@ -10,6 +10,8 @@ from threading import Event
 
 from holdfast.ports.store import StoreError
 
+NAME_LENGTH_MAX = 200
+
 
 class CommandFailed(Exception):
     """The message is shown at the terminal."""
@@ -22,6 +24,15 @@ def needs_database(failure: str) -> Iterator[None]:
         yield
     except StoreError as error:
         raise CommandFailed(f"{failure}: is PostgreSQL running and migrated?") from error
+
+
+def printable_name(text: str) -> str:
+    """The type of an argument that names something."""
+    if not text.strip() or len(text) > NAME_LENGTH_MAX or not text.isprintable():
+        raise argparse.ArgumentTypeError(
+            f"a name must be 1 to {NAME_LENGTH_MAX} printable characters and must not be blank"
+        )
+    return text
 
 
 def say(text: str = "") -> None:

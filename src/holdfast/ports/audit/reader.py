@@ -1,4 +1,5 @@
-"""Reads the audit log: who did what, to which hold, seat or part of the catalog, from where."""
+"""Reads the audit log: who did what, to which hold, seat, part of the catalog or key, from
+where."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,6 +19,7 @@ class AuditEntry:
     hold_id: HoldId | None
     seat_id: SeatId | None
     catalog_id: UUID | None  # of an event, session, pool, ticket type or block
+    key_id: UUID | None  # of the key that was changed
     actor: str
     request_id: str
     ip: str | None
@@ -31,6 +33,7 @@ class AuditFilter:
     hold_id: HoldId | None = None
     seat_id: SeatId | None = None
     catalog_id: UUID | None = None
+    key_id: UUID | None = None
     action: str | None = None
     actor: str | None = None
     created_from: datetime | None = None

@@ -1,5 +1,6 @@
 """Authentication by secret key, stored as a hash."""
 
+import math
 import re
 import secrets
 import time
@@ -7,19 +8,22 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from threading import Lock
-from typing import Literal, TypeVar
+from typing import TypeVar
+from uuid import UUID
 
-from holdfast.ports.access import ALL_SCOPES, KeyDirectory, Principal
-from holdfast.ports.catalog import NewKey
+from uuid_utils.compat import uuid7
 
-Mode = Literal["test", "live"]
+from holdfast.domain.access.keys import NewSecret
+from holdfast.domain.access.scopes import Mode
+from holdfast.domain.ids import ApiKeyId
+from holdfast.ports.access import KeyDirectory, Principal
+
 T = TypeVar("T")
 
-# A revoked key works at most this much longer.
+# A key in use is looked up again this often, which also notes that it is in use.
 REMEMBERED_SECONDS = 10.0
 REMEMBERED_MAX = 4096
-# Repeating a wrong key costs one look-up in this time; a new key that was tried too early works at
-# most this much later.
+# Repeating a wrong key costs one look-up in this time.
 UNKNOWN_SECONDS = 2.0
 UNKNOWN_MAX = 1024
 _PREFIX_LENGTH = 12
@@ -27,17 +31,17 @@ _PREFIX_LENGTH = 12
 _SECRET = re.compile(rb"hk_(?:test|live)_[A-Za-z0-9_-]{16,128}", re.ASCII)
 
 
-def new_secret_key(mode: Mode, name: str, scopes: Sequence[str] = ALL_SCOPES) -> tuple[str, NewKey]:
-    """The secret, to be shown once, and the key to store. 256 random bits cannot be guessed, so
-    they need neither salt nor a slow hash."""
-    secret = f"hk_{mode}_{secrets.token_urlsafe(32)}"
-    return secret, stored_key(secret, name, scopes)
+def new_secret_key(mode: Mode) -> tuple[str, NewSecret]:
+    """The secret, to be shown once, and what to store. 256 random bits cannot be guessed, so they
+    need neither salt nor a slow hash."""
+    secret = f"hk_{mode.value}_{secrets.token_urlsafe(32)}"
+    return secret, stored_secret(secret)
 
 
-def stored_key(secret: str, name: str, scopes: Sequence[str] = ALL_SCOPES) -> NewKey:
+def stored_secret(secret: str) -> NewSecret:
     hashed = secret_hash(secret.encode())
     assert hashed is not None, "not a secret key of ours"
-    return NewKey(name, secret[:_PREFIX_LENGTH], hashed, tuple(str(scope) for scope in scopes))
+    return NewSecret(ApiKeyId(uuid7()), secret[:_PREFIX_LENGTH], hashed)
 
 
 def secret_hash(secret: bytes) -> bytes | None:
@@ -47,7 +51,10 @@ def secret_hash(secret: bytes) -> bytes | None:
 
 class Authenticator:
     """Caches valid keys for a short time and unknown ones for a shorter time. Both caches are
-    bounded, and separate: unknown keys never evict valid ones."""
+    bounded, and separate: unknown keys never evict valid ones.
+
+    Changes of keys are announced (`forget`). Without `trust`, nothing is served from the cache: a
+    process that would not hear of a revocation asks every time."""
 
     def __init__(self, keys: KeyDirectory, clock: Callable[[], float] = time.monotonic) -> None:
         self._keys = keys
@@ -55,6 +62,22 @@ class Authenticator:
         self._lock = Lock()
         self._remembered: OrderedDict[bytes, tuple[float, Principal]] = OrderedDict()
         self._unknown: OrderedDict[bytes, float] = OrderedDict()
+        self._trusted_until = -math.inf
+        self._changes = 0
+
+    def trust(self, seconds: float) -> None:
+        """Changes of keys would be heard for this long."""
+        self._trusted_until = self._clock() + seconds
+
+    def forget(self, key_id: UUID | None) -> None:
+        """This key has changed, or any may have."""
+        with self._lock:
+            self._changes += 1
+            self._unknown.clear()
+            for hashed, (_, principal) in list(self._remembered.items()):
+                if key_id is None or principal.key_id == key_id:
+                    # Not removed: `was_known` still holds.
+                    self._remembered[hashed] = (-math.inf, principal)
 
     def remembered(self, hashed: bytes) -> Principal | None:
         """Never blocks."""
@@ -64,7 +87,8 @@ class Authenticator:
                 return None
             forget_at, principal = entry
             self._remembered.move_to_end(hashed)
-            return principal if self._clock() < forget_at else None
+            now = self._clock()
+            return principal if now < forget_at and now < self._trusted_until else None
 
     def was_known(self, hashed: bytes) -> bool:
         """Whether this key was valid at its last look-up, however long ago."""
@@ -74,21 +98,27 @@ class Authenticator:
     def is_unknown(self, hashed: bytes) -> bool:
         """Whether this key did not exist a moment ago. Never blocks."""
         with self._lock:
-            return self._clock() < self._unknown.get(hashed, 0.0)
+            return self._clock() < self._unknown.get(hashed, -math.inf)
 
     def find(self, hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
         """Look the keys up in the directory. Blocks, and may raise a StoreError."""
-        # The time counts from before the look-up: a key may be revoked right after it.
-        asked_at = self._clock()
+        # The time counts from before the look-up, and so do changes: a key may be revoked between
+        # the look-up and this line.
+        asked_at, changes = self._clock(), self._changes
         found = self._keys.find(hashes)
         with self._lock:
+            has_changed = changes != self._changes
             for hashed in hashes:
                 principal = found.get(hashed)
                 if principal is None:
                     self._remembered.pop(hashed, None)
-                    _keep(self._unknown, hashed, asked_at + UNKNOWN_SECONDS, UNKNOWN_MAX)
+                    if not has_changed:
+                        _keep(self._unknown, hashed, asked_at + UNKNOWN_SECONDS, UNKNOWN_MAX)
                 else:
-                    entry = (asked_at + REMEMBERED_SECONDS, principal)
+                    lasts = REMEMBERED_SECONDS
+                    if principal.expires_in_seconds is not None:
+                        lasts = min(lasts, principal.expires_in_seconds)
+                    entry = (-math.inf if has_changed else asked_at + lasts, principal)
                     _keep(self._remembered, hashed, entry, REMEMBERED_MAX)
         return found
 

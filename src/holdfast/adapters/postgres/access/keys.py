@@ -1,21 +1,85 @@
-"""API keys and organizations."""
+"""API keys: looked up by their hash, issued, rotated and revoked."""
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any, Protocol, assert_never
 
-import psycopg
-from uuid_utils.compat import uuid7
-
-from holdfast.adapters.postgres.connections.connection import (
-    CONNECT_TIMEOUT_SECONDS,
-    OWNER_AT_WORK,
-    translated,
-)
-from holdfast.adapters.postgres.engine import statements as sql
+from holdfast.adapters.postgres.answers import PATIENCE, answered_once
+from holdfast.adapters.postgres.audit.entries import write_entry
+from holdfast.adapters.postgres.catalog.statements import Table
+from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.domain import refusals
+from holdfast.domain.access.keys import (
+    ApiKey,
+    CreateKey,
+    KeyChange,
+    KeyStatus,
+    RevokeKey,
+    RotateKey,
+    overlap_ends_at,
+    refuse_issue,
+)
+from holdfast.domain.access.scopes import Mode
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import ApiKeyId, OrganizationId
-from holdfast.ports.access import Principal
-from holdfast.ports.catalog import NewKey
+from holdfast.domain.values import JsonValue
+from holdfast.ports.access import KeyOutcome, Principal
+from holdfast.ports.answers import StoredAnswer
+from holdfast.ports.paging import Cursor, Page, PageRequest
+
+_FIND = """
+SELECT wanted.secret_hash, found.organization_id, found.id, found.scopes, found.mode,
+    found.expires_in
+FROM unnest(%s::bytea[]) AS wanted (secret_hash),
+    LATERAL holdfast_find_api_key(wanted.secret_hash) AS found
+"""
+_NOTE_USE = "SELECT holdfast_note_key_use(%s)"
+
+# One change at a time in an organization, so that its keys can be counted.
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('holdfast keys ' || %s::uuid::text, 0))"
+_VALID = "x.revoked_at IS NULL AND (x.expires_at IS NULL OR x.expires_at > statement_timestamp())"
+_COUNT = f"""
+SELECT statement_timestamp(), count(*) FROM api_key x WHERE x.organization_id = %s AND {_VALID}
+"""  # noqa: S608
+_INSERT = """
+INSERT INTO api_key
+    (organization_id, id, prefix, secret_hash, name, scopes, created_at, expires_at, replaces)
+VALUES (%s, %s, %s, %s, %s, %s, statement_timestamp(), %s, %s)
+"""
+_EXPIRE = "UPDATE api_key SET expires_at = %s WHERE organization_id = %s AND id = %s"
+_REVOKE = (
+    "UPDATE api_key SET revoked_at = statement_timestamp() WHERE organization_id = %s AND id = %s"
+)
+
+
+def _from_row(row: Sequence[Any]) -> ApiKey:
+    id_, created_at, name, prefix, mode, scopes, status, *times = row
+    expires_at, revoked_at, last_used_at, replaces = times
+    return ApiKey(
+        id=ApiKeyId(id_),
+        created_at=created_at,
+        name=name,
+        prefix=prefix,
+        mode=Mode(mode),
+        scopes=tuple(scopes),
+        status=KeyStatus(status),
+        expires_at=expires_at,
+        revoked_at=revoked_at,
+        last_used_at=last_used_at,
+        replaces=replaces,
+    )
+
+
+_KEYS = Table(
+    f"""
+SELECT x.id, x.created_at, x.name, x.prefix, o.mode, x.scopes,
+    CASE WHEN x.revoked_at IS NOT NULL THEN 'revoked' WHEN {_VALID} THEN 'valid' ELSE 'expired' END,
+    x.expires_at, x.revoked_at, x.last_used_at, x.replaces
+FROM api_key x JOIN organization o ON o.id = x.organization_id""",  # noqa: S608
+    _from_row,
+)
 
 
 class PostgresKeys:
@@ -26,48 +90,147 @@ class PostgresKeys:
 
     def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
         with self._database.transaction() as connection:
-            rows = connection.execute(sql.FIND_API_KEYS, (list(secret_hashes),)).fetchall()
+            rows = connection.execute(_FIND, (list(secret_hashes),)).fetchall()
+            if rows:
+                connection.execute(_NOTE_USE, ([row[2] for row in rows],))
         return {
             secret_hash: Principal(
-                OrganizationId(organization_id), ApiKeyId(id_), frozenset(scopes)
+                OrganizationId(organization_id),
+                ApiKeyId(id_),
+                frozenset(scopes),
+                Mode(mode),
+                expires_in,
             )
-            for secret_hash, organization_id, id_, scopes in rows
+            for secret_hash, organization_id, id_, scopes, mode, expires_in in rows
         }
 
 
-class PostgresOrganizations:
-    """Implements OrganizationStore, as the owner of the tables: operators create organizations, the
-    API never does."""
+class Transactions(Protocol):
+    """The server's database, or the owner's."""
 
-    def __init__(self, owner_url: str) -> None:
-        self._url = owner_url
+    def transaction(self, *organizations: OrganizationId) -> AbstractContextManager[Connection]: ...
 
-    def create(self, organization_id: OrganizationId, name: str, keys: Sequence[NewKey]) -> None:
-        """Create what is missing; a known key gets the new scopes."""
-        now = datetime.now(UTC)
-        try:
-            with psycopg.connect(self._url, connect_timeout=CONNECT_TIMEOUT_SECONDS) as connection:
-                connection.execute(OWNER_AT_WORK)
-                connection.execute(
-                    "INSERT INTO organization (id, name) VALUES (%s, %s) ON CONFLICT DO NOTHING",
-                    (organization_id, name),
-                )
-                for key in keys:
-                    connection.execute(
-                        "INSERT INTO api_key"
-                        " (organization_id, id, name, prefix, secret_hash, scopes, created_at)"
-                        " VALUES (%s, %s, %s, %s, %s, %s, %s)"
-                        " ON CONFLICT (organization_id, secret_hash)"
-                        " DO UPDATE SET scopes = excluded.scopes",
-                        (
-                            organization_id,
-                            uuid7(),
-                            key.name,
-                            key.prefix,
-                            key.secret_hash,
-                            list(key.scopes),
-                            now,
-                        ),
-                    )
-        except psycopg.Error as error:
-            raise translated(error) from error
+
+class PostgresKeyStore:
+    """Implements KeyStore."""
+
+    def __init__(self, database: Transactions) -> None:
+        self._database = database
+
+    def apply(
+        self,
+        change: KeyChange,
+        origin: Origin,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[KeyOutcome], bytes],
+    ) -> StoredAnswer[KeyOutcome]:
+        with self._database.transaction(change.organization_id) as connection:
+            return answered_once(
+                connection, idempotency, render, lambda: _change(connection, change, origin)
+            )
+
+    def key(self, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey | None:
+        with self._database.transaction(organization_id) as connection:
+            return _KEYS.find(connection, organization_id, key_id)
+
+    def keys(self, organization_id: OrganizationId, page: PageRequest) -> Page[ApiKey]:
+        query, parameters = _KEYS.listed(organization_id, {}, page)
+        with self._database.transaction(organization_id) as connection:
+            rows = connection.execute(query, parameters).fetchall()
+        keys = tuple(map(_from_row, rows[: page.size]))
+        last = keys[-1] if len(rows) > page.size else None
+        return Page(keys, None if last is None else Cursor(last.created_at, last.id))
+
+
+def _change(connection: Connection, change: KeyChange, origin: Origin) -> KeyOutcome:
+    connection.execute(PATIENCE)
+    connection.execute(_LOCK, (change.organization_id,))
+    ((at, valid_keys),) = connection.execute(_COUNT, (change.organization_id,))
+    match change:
+        case CreateKey():
+            return _create(connection, change, origin, valid_keys, at)
+        case RotateKey():
+            return _rotate(connection, change, origin, valid_keys, at)
+        case RevokeKey():
+            return _revoke(connection, change, origin)
+        case _:
+            assert_never(change)
+
+
+def _create(
+    connection: Connection, change: CreateKey, origin: Origin, valid_keys: int, at: datetime
+) -> KeyOutcome:
+    refusal = refuse_issue(change, change.scopes, valid_keys, at)
+    if refusal is not None:
+        return refusal
+    key = _issue(connection, change, change.name, change.scopes, replaces=None)
+    own = change.organization_id
+    write_entry(connection, own, "key.created", origin, old=None, new=_entry(key), key_id=key.id)
+    return key
+
+
+def _rotate(
+    connection: Connection, change: RotateKey, origin: Origin, valid_keys: int, at: datetime
+) -> KeyOutcome:
+    old = _KEYS.find(connection, change.organization_id, change.key_id)
+    if old is None:
+        return refusals.key_not_found()
+    if old.status is not KeyStatus.VALID:
+        return refusals.key_not_valid(old.status.value)
+    refusal = refuse_issue(change, old.scopes, valid_keys, at)
+    if refusal is not None:
+        return refusal
+    ends_at = overlap_ends_at(old, at, change.overlap_seconds)
+    own = change.organization_id
+    connection.execute(_EXPIRE, (ends_at, own, old.id))
+    key = _issue(connection, change, old.name, old.scopes, replaces=old.id)
+    write_entry(
+        connection, own, "key.rotated", origin, old=_entry(old), new=_entry(key), key_id=old.id
+    )
+    return key
+
+
+def _revoke(connection: Connection, change: RevokeKey, origin: Origin) -> KeyOutcome:
+    """Revoking a revoked key again changes nothing."""
+    old = _KEYS.find(connection, change.organization_id, change.key_id)
+    if old is None:
+        return refusals.key_not_found()
+    if old.status is KeyStatus.REVOKED:
+        return old
+    own = change.organization_id
+    connection.execute(_REVOKE, (own, old.id))
+    key = _get(connection, own, old.id)
+    write_entry(
+        connection, own, "key.revoked", origin, old=_entry(old), new=_entry(key), key_id=key.id
+    )
+    return key
+
+
+def _issue(
+    connection: Connection,
+    change: CreateKey | RotateKey,
+    name: str,
+    scopes: Sequence[str],
+    *,
+    replaces: ApiKeyId | None,
+) -> ApiKey:
+    secret = change.secret
+    stored = (change.organization_id, secret.key_id, secret.prefix, secret.secret_hash)
+    connection.execute(_INSERT, (*stored, name, list(scopes), change.expires_at, replaces))
+    return _get(connection, change.organization_id, secret.key_id)
+
+
+def _get(connection: Connection, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey:
+    key = _KEYS.find(connection, organization_id, key_id)
+    assert key is not None
+    return key
+
+
+def _entry(key: ApiKey) -> dict[str, JsonValue]:
+    return {
+        "key_id": str(key.id),
+        "name": key.name,
+        "scopes": list(key.scopes),
+        "status": key.status.value,
+        **({} if key.expires_at is None else {"expires_at": key.expires_at.isoformat()}),
+    }

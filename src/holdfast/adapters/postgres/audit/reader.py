@@ -8,8 +8,8 @@ from holdfast.domain.ids import HoldId, OrganizationId, SeatId
 from holdfast.ports.audit.reader import AuditEntry, AuditFilter
 
 _COLUMNS = """
-a.seq, a.at, a.action, a.hold_id, a.seat_id, a.catalog_id, a.actor, a.request_id, host(a.ip),
-a.user_agent, a.old, a.new"""
+a.seq, a.at, a.action, a.hold_id, a.seat_id, a.catalog_id, a.key_id, a.actor, a.request_id,
+host(a.ip), a.user_agent, a.old, a.new"""
 
 # The newest of an organization, from the primary key read backwards.
 _NEWEST = f"""
@@ -17,8 +17,9 @@ SELECT {_COLUMNS} FROM audit a WHERE {{conditions}}
 ORDER BY a.seq DESC LIMIT %(limit)s
 """  # noqa: S608
 
-# Looks up the rows of a hold, a seat or a part of the catalog first, then sorts them. Otherwise the
-# planner may read backwards from the newest row, for an old seat through the whole table.
+# Looks up the rows of a hold, a seat, a part of the catalog or a key first, then sorts them.
+# Otherwise the planner may read backwards from the newest row, for an old seat through the whole
+# table.
 _OF_ONE = f"""
 WITH of_one AS MATERIALIZED (
     SELECT a.* FROM audit a
@@ -28,10 +29,12 @@ SELECT {_COLUMNS} FROM of_one a WHERE {{conditions}}
 ORDER BY a.seq DESC LIMIT %(limit)s
 """  # noqa: S608
 
+_SUBJECTS = ("hold_id", "seat_id", "catalog_id", "key_id")
 _CONDITIONS = {
     "hold_id": "a.hold_id = %(hold_id)s",
     "seat_id": "a.seat_id = %(seat_id)s",
     "catalog_id": "a.catalog_id = %(catalog_id)s",
+    "key_id": "a.key_id = %(key_id)s",
     "action": "a.action = %(action)s",
     "actor": "a.actor = %(actor)s",
     "created_from": "a.at >= %(created_from)s",
@@ -66,6 +69,7 @@ def audit_query(
         "hold_id": only.hold_id,
         "seat_id": only.seat_id,
         "catalog_id": only.catalog_id,
+        "key_id": only.key_id,
         "action": only.action,
         "actor": only.actor,
         "created_from": only.created_from,
@@ -74,7 +78,7 @@ def audit_query(
     }
     given = {name: value for name, value in asked.items() if value is not None}
     conditions = ["a.organization_id = %(organization_id)s", *(_CONDITIONS[name] for name in given)]
-    column = next((name for name in ("hold_id", "seat_id", "catalog_id") if name in given), None)
+    column = next((name for name in _SUBJECTS if name in given), None)
     query = _NEWEST if column is None else _OF_ONE
     names = {"organization_id": organization_id, "limit": limit, **given}
     return query.format(conditions=" AND ".join(conditions), column=column), names

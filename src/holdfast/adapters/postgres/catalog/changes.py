@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any, assert_never
 from uuid import UUID
 
-import psycopg
-
+from holdfast.adapters.postgres.answers import PATIENCE
 from holdfast.adapters.postgres.catalog import statements as sql
-from holdfast.adapters.postgres.catalog.transaction import CatalogTransaction, lock
+from holdfast.adapters.postgres.catalog.transaction import CatalogTransaction
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine.rows import array, columns, metadata_json
 from holdfast.adapters.postgres.seats.rows import seat_place_row
@@ -44,8 +43,8 @@ from holdfast.domain.catalog.rules import (
     refuse_pools,
 )
 from holdfast.domain.catalog.seat_import import ImportedSeats, KnownSeat
-from holdfast.domain.group.footprint import Resource, ResourceKind
-from holdfast.domain.group.origin import IdempotencyKey, Origin
+from holdfast.domain.group.footprint import ResourceKind
+from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import BlockId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.refusal_codes import Refusal
@@ -60,7 +59,7 @@ SEATS_PER_STATEMENT = 125
 
 def change_catalog(connection: Connection, change: CatalogChange, origin: Origin) -> CatalogOutcome:
     """Apply a change. It writes nothing if nothing differs."""
-    connection.execute(sql.PATIENCE)
+    connection.execute(PATIENCE)
     connection.execute(sql.BESIDE_REBASE)
     transaction = CatalogTransaction(connection, change.organization_id, origin)
     match change:
@@ -88,20 +87,6 @@ def change_catalog(connection: Connection, change: CatalogChange, origin: Origin
             return _import_seats(transaction, change)
         case _:
             assert_never(change)
-
-
-def lock_key(connection: Connection, key: IdempotencyKey) -> bool:
-    """Wait for another request with the same key, up to the lock timeout of catalog changes. This
-    lock comes before the session's, against the usual order. No deadlock is possible, because the
-    engine only tries these two kinds of locks and never waits for them."""
-    resource = Resource(ResourceKind.IDEMPOTENCY_KEY, key.organization_id, key.digest)
-    try:
-        connection.execute(sql.PATIENCE)
-        lock(connection, resource)
-    except psycopg.errors.LockNotAvailable:
-        connection.execute("ROLLBACK")
-        return False
-    return True
 
 
 def _create_event(transaction: CatalogTransaction, change: CreateEvent) -> CatalogOutcome:

@@ -192,14 +192,6 @@ WHERE t.organization_id = %(organization_id)s AND t.session_id = %(session_id)s
 ORDER BY t.created_at, t.id
 """  # noqa: S608
 
-RECORDED_ANSWER = """
-SELECT fingerprint, body FROM idempotency WHERE organization_id = %s AND digest = %s
-"""
-RECORD_ANSWER = """
-INSERT INTO idempotency (organization_id, digest, fingerprint, body, created_at)
-VALUES (%s, %s, %s, %s, statement_timestamp())
-"""
-
 # The audit log has every change, so it yields the version.
 CHANGES_SO_FAR = """
 SELECT count(*) FROM audit WHERE organization_id = %s AND catalog_id = %s
@@ -209,17 +201,9 @@ INSERT INTO outbox (organization_id, event_id, catalog_id, version, type, partit
     payload)
 VALUES (%s, %s, %s, %s, %s, %s, statement_timestamp(), %s::jsonb)
 """
-INSERT_AUDIT = """
-INSERT INTO audit (organization_id, at, action, catalog_id, actor, request_id, ip, user_agent, old,
-    new)
-VALUES (%s, statement_timestamp(), %s, %s, %s, %s, %s::inet, %s, %s::jsonb, %s::jsonb)
-"""
 
-# Catalog changes may wait longer for their locks than holds do.
-PATIENCE = "SET LOCAL lock_timeout = '2s'"
 # The first lock of the fact log's rebase: a change commits before it, or gets its id after it.
 BESIDE_REBASE = "LOCK TABLE pool IN ROW EXCLUSIVE MODE"
-LOCK_EXCLUSIVELY = "SELECT pg_advisory_xact_lock(%s)"
 
 # Policy fields as columns, as values to insert, and as values to set.
 _POLICY = ", ".join(POLICY_FIELDS)

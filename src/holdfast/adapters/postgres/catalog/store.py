@@ -5,18 +5,17 @@ from dataclasses import asdict
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from holdfast.adapters.postgres.answers import answered_once
 from holdfast.adapters.postgres.catalog import statements as sql
 from holdfast.adapters.postgres.catalog.changes import (
     IMPORT_SECONDS_MAX,
     change_catalog,
     find_block,
-    lock_key,
     with_seats,
 )
 from holdfast.adapters.postgres.catalog.decision_barrier import await_decisions
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.waitlist.unsettled import unsettle
-from holdfast.domain import refusals
 from holdfast.domain.catalog.availability import BlockCounts, Counts, seated_counts
 from holdfast.domain.catalog.changes import CatalogChange, ChangeEvent, ImportSeats
 from holdfast.domain.catalog.model import (
@@ -32,8 +31,8 @@ from holdfast.domain.catalog.model import (
 )
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
-from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Money
+from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter, SessionFilter
 from holdfast.ports.paging import Cursor, Page, PageRequest
 
@@ -68,24 +67,17 @@ class PostgresCatalog:
     ) -> CatalogAnswer:
         seconds = IMPORT_SECONDS_MAX if isinstance(change, ImportSeats) else None
         with self._database.transaction(change.organization_id, seconds=seconds) as connection:
-            if idempotency is not None:
-                if not lock_key(connection, idempotency):
-                    return CatalogAnswer(refusals.request_in_progress())
-                names = (idempotency.organization_id, idempotency.digest)
-                recorded = connection.execute(sql.RECORDED_ANSWER, names).fetchone()
-                if recorded is not None:
-                    fingerprint, body = recorded
-                    if fingerprint == idempotency.fingerprint:
-                        return CatalogAnswer(None, body, is_replay=True)
-                    return CatalogAnswer(refusals.idempotency_key_reused())
-            outcome = change_catalog(connection, change, origin)
-            unsettled = unsettle(connection, change, outcome)
-            if idempotency is None:
-                return CatalogAnswer(outcome, unsettled=unsettled)
-            body = render(outcome)
-            if not (isinstance(outcome, Refusal) and outcome.code.is_retryable):
-                connection.execute(sql.RECORD_ANSWER, (*names, idempotency.fingerprint, body))
-            return CatalogAnswer(outcome, body, unsettled=unsettled)
+            unsettled: list[SessionId] = []
+
+            def decide() -> CatalogOutcome:
+                outcome = change_catalog(connection, change, origin)
+                unsettled.extend(unsettle(connection, change, outcome))
+                return outcome
+
+            answer: StoredAnswer[CatalogOutcome] = answered_once(
+                connection, idempotency, render, decide
+            )
+        return CatalogAnswer(answer.outcome, answer.body, answer.is_replay, tuple(unsettled))
 
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None:
         return self._one(organization_id, sql.EVENTS, event_id)

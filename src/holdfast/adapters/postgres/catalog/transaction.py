@@ -8,6 +8,8 @@ import msgspec
 from psycopg import Cursor
 from uuid_utils.compat import uuid7
 
+from holdfast.adapters.postgres.answers import LOCK_EXCLUSIVELY
+from holdfast.adapters.postgres.audit.entries import write_entry
 from holdfast.adapters.postgres.catalog import statements as sql
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine.group import advisory_name
@@ -25,10 +27,6 @@ T = TypeVar("T")
 _json = msgspec.json.Encoder()
 
 
-def lock(connection: Connection, resource: Resource) -> None:
-    connection.execute(sql.LOCK_EXCLUSIVELY, (advisory_name(resource),))
-
-
 @immutable
 class CatalogTransaction:
     connection: Connection
@@ -44,7 +42,8 @@ class CatalogTransaction:
         self.connection.execute(statement, (*values, self.organization_id, id_))
 
     def lock(self, kind: ResourceKind, name: UUID) -> None:
-        lock(self.connection, Resource(kind, self.organization_id, name))
+        resource = Resource(kind, self.organization_id, name)
+        self.connection.execute(LOCK_EXCLUSIVELY, (advisory_name(resource),))
 
     def find(self, table: sql.Table[T], id_: UUID) -> T | None:
         return table.find(self.connection, self.organization_id, id_)
@@ -79,12 +78,17 @@ class CatalogTransaction:
         """Call under the lock of the changed record, so that versions rise one by one. Facts of an
         event and its parts share a partition, so none precedes what it refers to."""
         ((changes,),) = self.execute(sql.CHANGES_SO_FAR, fact.catalog_id)
-        version, type_, origin = changes + 1, fact.type.value, self.origin
+        version, type_ = changes + 1, fact.type.value
         partition = fact.event_id.int % PARTITIONS
         payload = _json.encode(fact.payload).decode()
         about = (uuid7(), fact.catalog_id, version, type_)
         self.execute(sql.INSERT_FACT, *about, partition, payload)
-        old = None if fact.old is None else _json.encode(fact.old).decode()
-        new = _json.encode({**fact.new, "version": version}).decode()
-        who = (origin.actor, origin.request_id, origin.ip, origin.user_agent)
-        self.execute(sql.INSERT_AUDIT, type_, fact.catalog_id, *who, old, new)
+        write_entry(
+            self.connection,
+            self.organization_id,
+            type_,
+            self.origin,
+            old=fact.old,
+            new={**fact.new, "version": version},
+            catalog_id=fact.catalog_id,
+        )

@@ -296,8 +296,3 @@ WITNESS = "SELECT version >= %s FROM hold WHERE organization_id = %s AND id = %s
 PRUNE_ANSWERS = "SELECT holdfast_prune_answers(%s, %s)"
 PRUNE_FACTS = "SELECT holdfast_prune_facts(%s::smallint, %s::double precision, %s)"
 PRUNE_RECEIPTS = "SELECT holdfast_prune_receipts(%s::double precision, %s)"
-FIND_API_KEYS = """
-SELECT wanted.secret_hash, found.organization_id, found.id, found.scopes
-FROM unnest(%s::bytea[]) AS wanted (secret_hash),
-    LATERAL holdfast_find_api_key(wanted.secret_hash) AS found
-"""

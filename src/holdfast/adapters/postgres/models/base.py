@@ -61,6 +61,8 @@ for _name, _field in POLICY_FIELDS.items():
 class Organization(PolicyRow):
     id = models.UUIDField(primary_key=True)
     name = models.TextField()
+    mode = models.TextField()
+    account_id = models.UUIDField()
     created_at = models.DateTimeField()
 
     class Meta(PolicyRow.Meta):

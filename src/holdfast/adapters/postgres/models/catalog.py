@@ -20,6 +20,9 @@ class ApiKey(OrganizationRow):
     scopes = ArrayField(models.TextField())
     created_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField("last used", null=True)
+    replaces = models.UUIDField(null=True)
 
     class Meta(OrganizationRow.Meta):
         db_table = "api_key"

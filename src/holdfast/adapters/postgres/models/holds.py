@@ -117,6 +117,7 @@ class AuditEntry(OrganizationRow):
     hold_id = models.UUIDField(null=True)
     seat_id = models.UUIDField(null=True)
     catalog_id = models.UUIDField(null=True)
+    key_id = models.UUIDField(null=True)
     actor = models.TextField()
     request_id = models.TextField()
     ip = models.GenericIPAddressField("IP address", null=True)

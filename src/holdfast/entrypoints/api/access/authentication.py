@@ -1,11 +1,12 @@
 """The caller's credential: `Authorization: Bearer hk_...`."""
 
+from holdfast.domain.access.scopes import Scope
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups, TooManyLookups
 from holdfast.entrypoints.api.access.tarpit import Tarpit
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.exchange import Call
 from holdfast.entrypoints.api.http.problems import Problem
-from holdfast.ports.access import Principal, Scope
+from holdfast.ports.access import Principal
 from holdfast.services.access.authentication import Authenticator, secret_hash
 
 _SCHEME = b"bearer "

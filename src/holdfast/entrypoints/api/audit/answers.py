@@ -13,7 +13,7 @@ from holdfast.services.audit.trail import AuditPage
 
 
 class AuditEntryAnswer(AnswerShape, frozen=True, kw_only=True):
-    """An action on a hold, a seat or the catalog, with its actor and origin."""
+    """An action on a hold, a seat, the catalog or an API key, with its actor and origin."""
 
     entry_id: Annotated[
         int, Meta(description="Number of the entry; a later entry has a higher one.")
@@ -26,6 +26,7 @@ class AuditEntryAnswer(AnswerShape, frozen=True, kw_only=True):
         Annotated[UUID, Meta(description="The changed event, session, pool, ticket type or block.")]
         | UnsetType
     ) = UNSET
+    key_id: Annotated[UUID, Meta(description="The changed API key.")] | UnsetType = UNSET
     actor: Annotated[str, Meta(description="Actor: a key or a background duty.")]
     request_id: str
     ip: Annotated[str, Meta(description="IP address of the caller.")] | UnsetType = UNSET
@@ -55,6 +56,7 @@ def _entry_answer(entry: AuditEntry) -> AuditEntryAnswer:
         hold_id=or_unset(entry.hold_id),
         seat_id=or_unset(entry.seat_id),
         catalog_id=or_unset(entry.catalog_id),
+        key_id=or_unset(entry.key_id),
         actor=entry.actor,
         request_id=entry.request_id,
         ip=or_unset(entry.ip),

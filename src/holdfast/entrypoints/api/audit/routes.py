@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
+from holdfast.domain.access.scopes import Scope
 from holdfast.entrypoints.api.audit.answers import AuditPageAnswer, audit_page_answer
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import audit_entry_id
@@ -14,7 +15,6 @@ from holdfast.entrypoints.api.http.replies import reply_to_reading
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.http.shapes import CreatedQuery, filters_of
 from holdfast.entrypoints.api.lookups import look_up
-from holdfast.ports.access import Scope
 from holdfast.ports.audit.reader import AuditFilter
 from holdfast.services.audit import trail
 
@@ -31,6 +31,10 @@ class AuditQuery(CreatedQuery, frozen=True):
             AN_ID,
             Meta(description="Entries about this event, session, pool, ticket type or block."),
         ]
+        | UnsetType
+    ) = UNSET
+    key_id: (
+        Annotated[UUID, AN_ID, Meta(description="Entries about changes of this API key.")]
         | UnsetType
     ) = UNSET
     action: (

@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from holdfast.domain.access.scopes import Scope
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.carts import handlers, structs
 from holdfast.entrypoints.api.carts.answers import CartHoldAnswer, EmptyCartAnswer
 from holdfast.entrypoints.api.holds.routes import OF_SALE, OF_SEATS, OF_WAITING
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
-from holdfast.ports.access import Scope
 
 _C = RefusalCode
 

@@ -6,13 +6,13 @@ from typing import Any
 from msgspec import Struct
 
 from holdfast.domain import refusals
+from holdfast.domain.access.scopes import Scope
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.entrypoints.api.catalog import answers, hall_answers, handlers, structs
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.route import Route
-from holdfast.ports.access import Scope
 
 IMPORT_BYTES_MAX = 8 * 1024 * 1024
 

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+from holdfast.domain.access.scopes import Scope
 from holdfast.entrypoints.api.facts.answers import FactPageAnswer, fact_page_answer
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
@@ -13,7 +14,6 @@ from holdfast.entrypoints.api.http.problems import Problem
 from holdfast.entrypoints.api.http.replies import reply_to_reading
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.http.shapes import PageQuery
-from holdfast.ports.access import Scope
 from holdfast.ports.facts.log import FactPage
 from holdfast.ports.paging import PAGE_SIZE_MAX
 from holdfast.services import reads

@@ -5,6 +5,7 @@ from functools import partial
 
 from uuid_utils.compat import uuid7
 
+from holdfast.domain.access.scopes import Scope
 from holdfast.domain.group.outcomes import Waiting
 from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.hold import HoldStatus
@@ -42,7 +43,6 @@ from holdfast.entrypoints.api.http.replies import (
     written,
 )
 from holdfast.entrypoints.api.http.shapes import NoFields, given_or_none
-from holdfast.ports.access import Scope
 from holdfast.ports.engine import Answer
 from holdfast.ports.holds import HoldFilter, HoldOrder, SeenHold
 from holdfast.services import reads

@@ -3,13 +3,13 @@
 from typing import Any
 
 from holdfast.domain import refusals
+from holdfast.domain.access.scopes import Scope
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.holds import handlers, structs
 from holdfast.entrypoints.api.holds.answers import HoldAnswer, HoldPage
 from holdfast.entrypoints.api.holds.statistics_answers import StatsAnswer
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
-from holdfast.ports.access import Scope
 
 _C = RefusalCode
 

@@ -1,6 +1,8 @@
 """The dependencies of handlers."""
 
-from holdfast.domain.ids import SessionId
+from collections.abc import Callable
+
+from holdfast.domain.ids import ApiKeyId, SessionId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.fairness.answers import EngineAnswers, FreshLookups, SharedLookups
@@ -8,6 +10,7 @@ from holdfast.entrypoints.api.fairness.calls import FairCalls
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.http.encodings import CodedEvent, CodedSession
 from holdfast.entrypoints.api.http.exchange import Reply
+from holdfast.ports.access import KeyStore
 from holdfast.ports.audit.reader import AuditReader
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.engine import Submit
@@ -37,6 +40,8 @@ class Context:
     orders: OrderReader
     facts: FactLog
     audit: AuditReader
+    keys: KeyStore
+    forget_key: Callable[[ApiKeyId], None]
     cashier: Cashier
     demo_till: DemoTill | None
     seat_finder: SeatFinder

@@ -2,11 +2,12 @@
 digits of status and the body, sealed."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
 
+from holdfast.domain.access.keys import ApiKey, IssuedKey
 from holdfast.domain.catalog.model import Block, Event, PoolState, Session, TicketType
 from holdfast.domain.catalog.seat_import import ImportedSeats
 from holdfast.domain.group.outcomes import (
@@ -39,13 +40,14 @@ from holdfast.entrypoints.api.http.exchange import JSON, PROBLEM_JSON, Call, Rep
 from holdfast.entrypoints.api.http.problems import refusal_reply, retry_headers
 from holdfast.entrypoints.api.http.shapes import PageAnswer
 from holdfast.entrypoints.api.orders.answers import order_answer, started_answer
-from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome
+from holdfast.ports.answers import StoredAnswer
+from holdfast.ports.catalog import CatalogOutcome
 from holdfast.ports.engine import Answer
 from holdfast.ports.paging import Page
 
 T = TypeVar("T")
 
-AnyOutcome = Outcome | CatalogOutcome
+AnyOutcome = Outcome | CatalogOutcome | ApiKey | IssuedKey
 Show = Callable[[AnyOutcome], object]
 
 OK = 200
@@ -85,7 +87,16 @@ def answer_of(outcome: AnyOutcome) -> object:
             return order_answer(outcome.order)
         case AlreadyConverted():
             raise AssertionError("the order has to be read")
-        case Expired() | Warned() | SeatsBlocked() | CartEmptied() | Promoted() | Refusal():
+        case (
+            ApiKey()
+            | IssuedKey()
+            | Expired()
+            | Warned()
+            | SeatsBlocked()
+            | CartEmptied()
+            | Promoted()
+            | Refusal()
+        ):
             raise AssertionError("this outcome has no answer")
 
 
@@ -98,7 +109,7 @@ def render(call: Call, outcome: AnyOutcome, show: Show = answer_of) -> bytes:
     return sealed
 
 
-def reply_to(call: Call, answer: Answer | CatalogAnswer, show: Show = answer_of) -> Reply:
+def reply_to(call: Call, answer: Answer | StoredAnswer[Any], show: Show = answer_of) -> Reply:
     outcome = answer.outcome
     if answer.body is None:
         assert outcome is not None, "an answer without an outcome is a replay, and has a body"

@@ -6,13 +6,13 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from holdfast.domain.access.scopes import Scope
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.http.codes import Code, ProblemCode
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.parsing import BODY_BYTES_MAX
-from holdfast.ports.access import Scope
 
 G = TypeVar("G", bound=msgspec.Struct)
 

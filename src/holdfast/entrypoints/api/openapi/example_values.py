@@ -32,6 +32,7 @@ TICKETS = (
     ids.TicketId(UUID("b1f0e7a3-5c2e-5d11-9c6e-52b1f0e7000e")),
     ids.TicketId(UUID("c2a1f8b4-6d3f-5e22-8d7f-63c201f8000f")),
 )
+KEY = ids.ApiKeyId(UUID("0198f1c0-0b21-7c9e-8d03-6e4a1f2b0010"))
 CART = "cart-8842"
 EMAIL = "user@example.com"
 REQUEST_ID = "0198f1c2-9a40-7d11-8c6e-52b1f0e7a3c4"
@@ -42,6 +43,7 @@ PATH_EXAMPLES: Mapping[str, object] = {
     "checkout_id": CHECKOUT,
     "event_id": EVENT,
     "hold_id": HOLD,
+    "key_id": KEY,
     "order_id": ORDER,
     "pool_id": POOL,
     "seat_id": SEATS[0],

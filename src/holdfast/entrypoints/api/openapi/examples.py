@@ -9,6 +9,7 @@ from holdfast.entrypoints.api.carts.examples import CART_ANSWERS, CART_ON_WAITLI
 from holdfast.entrypoints.api.catalog.examples import CATALOG_ANSWERS, CATALOG_REQUESTS
 from holdfast.entrypoints.api.facts.examples import FACT_ANSWERS
 from holdfast.entrypoints.api.holds.answers import HoldAnswer, HoldPage, hold_answer
+from holdfast.entrypoints.api.keys.examples import KEY_ANSWERS, KEY_REQUESTS
 from holdfast.entrypoints.api.openapi.example_values import NOW
 from holdfast.entrypoints.api.orders.examples import HELD, ORDER_ANSWERS, ORDER_REQUESTS, WAITING
 from holdfast.entrypoints.api.seats.examples import SEAT_ANSWERS, SEAT_REQUESTS
@@ -25,6 +26,7 @@ ANSWERS: Mapping[type[Struct], Struct] = {
         *ORDER_ANSWERS,
         *FACT_ANSWERS,
         *CART_ANSWERS,
+        *KEY_ANSWERS,
     )
 }
 
@@ -37,5 +39,11 @@ WAITLIST_ANSWERS: Mapping[type[Struct], Struct] = {
 }
 
 REQUESTS: dict[type[Struct], dict[str, Struct]] = {}
-for _name, _request in (*SEAT_REQUESTS, *ORDER_REQUESTS, *CART_REQUESTS, *CATALOG_REQUESTS):
+for _name, _request in (
+    *SEAT_REQUESTS,
+    *ORDER_REQUESTS,
+    *CART_REQUESTS,
+    *CATALOG_REQUESTS,
+    *KEY_REQUESTS,
+):
     REQUESTS.setdefault(type(_request), {})[_name] = _request

@@ -13,6 +13,7 @@ GLOSSARY: Mapping[str, str] = {
     "group_id": "The same for all lines that one call added to the cart.",
     "hold_id": "Id of the hold.",
     "hold_ids": "Ids of the holds.",
+    "key_id": "Id of the API key.",
     "order_id": "Id of the order.",
     "pool_id": "Id of the pool.",
     "pool_ids": "Ids of the pools that it draws from.",

@@ -6,6 +6,7 @@ from inspect import Parameter, isfunction, signature
 from typing import Any
 
 from holdfast.domain import refusals
+from holdfast.domain.access.keys import KEYS_MAX
 from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.queues import QUEUES_MAX
@@ -40,6 +41,9 @@ _WITH_VALUES = (
     refusals.cart_of_another_session(str(sale.SESSION)),
     refusals.waiting_places_exceeded(4),
     refusals.too_many_queues(QUEUES_MAX),
+    refusals.key_not_valid("revoked"),
+    refusals.scope_not_held("holds:write"),
+    refusals.too_many_keys(KEYS_MAX),
 )
 
 

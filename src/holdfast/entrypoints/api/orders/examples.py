@@ -77,6 +77,7 @@ _AUDITED = AuditEntry(
     hold_id=sale.HOLD,
     seat_id=None,
     catalog_id=None,
+    key_id=None,
     actor="key:0198f1c0-0b20-7a00-8b00-5d2c1e9f0010",
     request_id=sale.REQUEST_ID,
     ip="203.0.113.7",

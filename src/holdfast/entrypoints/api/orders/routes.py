@@ -3,12 +3,12 @@
 from typing import Any
 
 from holdfast.domain import refusals
+from holdfast.domain.access.scopes import Scope
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.holds.routes import OF_EVENT
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.orders import answers, handlers, structs
-from holdfast.ports.access import Scope
 
 _C = RefusalCode
 

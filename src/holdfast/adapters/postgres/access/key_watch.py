@@ -1,0 +1,67 @@
+"""Hears of changed API keys as soon as they are committed, by LISTEN."""
+
+import threading
+from collections.abc import Callable
+from uuid import UUID
+
+import psycopg
+import structlog
+
+from holdfast.adapters.postgres.connections.connection import (
+    CONNECTION_OPTIONS,
+    Watchdog,
+)
+
+# After this time without a notification, ask whether the server still answers.
+QUIET_SECONDS = 1.0
+# The longest that the server may take to answer.
+ANSWER_SECONDS_MAX = 1.0
+# A process that hears nothing from PostgreSQL for this long no longer trusts what it remembers.
+TRUSTED_SECONDS = 2 * (QUIET_SECONDS + ANSWER_SECONDS_MAX)
+_RECONNECT_SECONDS = 0.5
+
+_log = structlog.get_logger("holdfast.keys")
+
+
+class KeyWatch:
+    """Runs on a thread of its own. `on_change` gets the id of a changed key, or None if any key may
+    have changed; `on_alive` the seconds for which changes would have been heard."""
+
+    def __init__(
+        self,
+        url: str,
+        on_change: Callable[[UUID | None], None],
+        on_alive: Callable[[float], None],
+    ) -> None:
+        self._url = url
+        self._on_change = on_change
+        self._on_alive = on_alive
+        self._watchdog = Watchdog()
+        self._is_lost = False
+
+    def run(self, stopped: threading.Event) -> None:
+        while not stopped.is_set():
+            try:
+                self._listen(stopped)
+            except psycopg.Error as error:
+                if not self._is_lost:
+                    _log.warning("keys.watch_lost", problem=type(error).__name__)
+                self._is_lost = True
+                stopped.wait(_RECONNECT_SECONDS)
+
+    def _listen(self, stopped: threading.Event) -> None:
+        name = "holdfast keys"
+        with psycopg.connect(self._url, application_name=name, **CONNECTION_OPTIONS) as connection:
+            with self._watchdog.limit(connection, ANSWER_SECONDS_MAX):
+                connection.execute("LISTEN holdfast_keys")
+            # From here on nothing is missed; what happened before may have been.
+            self._on_change(None)
+            if self._is_lost:
+                _log.info("keys.watch_restored")
+            self._is_lost = False
+            while not stopped.is_set():
+                with self._watchdog.limit(connection, ANSWER_SECONDS_MAX):
+                    connection.execute("SELECT")
+                self._on_alive(TRUSTED_SECONDS)
+                for notice in connection.notifies(timeout=QUIET_SECONDS, stop_after=1):
+                    self._on_change(UUID(notice.payload))

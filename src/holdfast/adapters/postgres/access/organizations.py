@@ -1,0 +1,94 @@
+"""Organizations, for operators at the command line: they create tenants, so they connect as the
+owner of the tables."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from uuid import UUID
+
+import psycopg
+
+from holdfast.adapters.postgres.connections.connection import (
+    CONNECT_TIMEOUT_SECONDS,
+    OWNER_AT_WORK,
+    Connection,
+    translated,
+)
+from holdfast.domain.access.keys import NewSecret
+from holdfast.domain.access.scopes import ALL_SCOPES, Mode
+from holdfast.domain.ids import ApiKeyId, OrganizationId
+from holdfast.domain.immutable import immutable
+
+_INSERT_KEY = """
+INSERT INTO api_key (organization_id, id, prefix, secret_hash, name, scopes)
+VALUES (%s, %s, %s, %s, %s, %s)
+ON CONFLICT (organization_id, secret_hash) DO UPDATE SET scopes = excluded.scopes
+"""
+_SIDES = """
+SELECT o.id, o.name, o.mode FROM organization o
+WHERE o.account_id = (SELECT account_id FROM organization WHERE id = %s) ORDER BY o.mode
+"""
+
+
+@immutable
+class Side:
+    """An organization in one mode."""
+
+    organization_id: OrganizationId
+    name: str
+    mode: Mode
+
+
+class OwnerDatabase:
+    """Short transactions of a command. They see every organization."""
+
+    def __init__(self, owner_url: str) -> None:
+        self._url = owner_url
+
+    @contextmanager
+    def transaction(self, *_: OrganizationId) -> Iterator[Connection]:
+        try:
+            with psycopg.connect(self._url, connect_timeout=CONNECT_TIMEOUT_SECONDS) as connection:
+                connection.execute(OWNER_AT_WORK)
+                yield connection
+        except psycopg.Error as error:
+            raise translated(error) from error
+
+
+class PostgresOrganizations:
+    def __init__(self, owner_url: str) -> None:
+        self._database = OwnerDatabase(owner_url)
+
+    def create(
+        self,
+        organization_id: OrganizationId,
+        name: str,
+        keys: Sequence[NewSecret],
+        *,
+        mode: Mode = Mode.TEST,
+        account_id: UUID | None = None,
+        scopes: Sequence[str] = ALL_SCOPES,
+    ) -> None:
+        """Create one side with its first keys, or what is missing of it. A known key gets these
+        scopes."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO organization (id, name, mode, account_id)"
+                " VALUES (%s, %s, %s, coalesce(%s, gen_random_uuid())) ON CONFLICT DO NOTHING",
+                (organization_id, name, mode.value, account_id),
+            )
+            for key in keys:
+                stored = (key.key_id, key.prefix, key.secret_hash)
+                values = (organization_id, *stored, "first key", list(map(str, scopes)))
+                connection.execute(_INSERT_KEY, values)
+
+    def sides(self, organization_id: OrganizationId) -> Sequence[Side]:
+        """Both sides of the account, given the id of either; empty if there is no such id."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(_SIDES, (organization_id,)).fetchall()
+        return [Side(OrganizationId(id_), name, Mode(mode)) for id_, name, mode in rows]
+
+    def organization_of(self, key_id: ApiKeyId) -> OrganizationId | None:
+        with self._database.transaction() as connection:
+            query = "SELECT organization_id FROM api_key WHERE id = %s"
+            row = connection.execute(query, (key_id,)).fetchone()
+        return None if row is None else OrganizationId(row[0])

@@ -1,0 +1,1 @@
+"""Credentials and what they allow."""

@@ -1,0 +1,49 @@
+"""What a credential may do, and whose data it sees."""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+
+class Mode(StrEnum):
+    """Every organization has a side for each mode, with data of its own."""
+
+    TEST = "test"
+    LIVE = "live"
+
+
+class Scope(StrEnum):
+    HOLDS_READ = "holds:read"
+    HOLDS_WRITE = "holds:write"
+    HOLDS_OPERATE = "holds:operate"  # beyond the policy's limits for holders
+    ORDERS_READ = "orders:read"
+    FACTS_READ = "facts:read"
+    AUDIT_READ = "audit:read"
+    CATALOG_READ = "catalog:read"
+    CATALOG_WRITE = "catalog:write"
+    KEYS_READ = "keys:read"
+    KEYS_WRITE = "keys:write"
+
+
+ALL_SCOPES = tuple(Scope)
+
+_HOLDS = (Scope.CATALOG_READ, Scope.HOLDS_READ, Scope.HOLDS_WRITE, Scope.ORDERS_READ)
+# Names for the scopes of a typical key.
+SCOPE_SETS: Mapping[str, tuple[Scope, ...]] = {
+    "catalog": (Scope.CATALOG_READ, Scope.CATALOG_WRITE),
+    "holds": _HOLDS,
+    "operate": (*_HOLDS, Scope.HOLDS_OPERATE, Scope.AUDIT_READ),
+    "read": tuple(scope for scope in Scope if scope.endswith(":read")),
+    "facts": (Scope.FACTS_READ,),
+    "all": ALL_SCOPES,
+}
+
+
+def scopes_named(names: Iterable[str]) -> tuple[Scope, ...]:
+    """The scopes with these names or in sets with these names, in their usual order. Raises
+    ValueError for another name."""
+    wanted = {
+        scope
+        for name in names
+        for scope in (SCOPE_SETS[name] if name in SCOPE_SETS else (Scope(name),))
+    }
+    return tuple(scope for scope in Scope if scope in wanted)
