@@ -25,17 +25,32 @@ SELECT %(organization)s, ('b0000000-0000-4000-8006-' || lpad(to_hex(n), 12, '0')
 FROM (SELECT n, now() - interval '1 hour' + n * interval '1 ms' AS since
       FROM generate_series(1, %(count)s) AS n) AS party;
 """
+# They are dealt out to the queues in turn. Each row of `wanted` is a pool that a queue wants.
 WAITING_LINES = """
 INSERT INTO hold_line (organization_id, hold_id, position, ticket_type_id, quantity,
     unit_price_minor, pool_ids)
-SELECT organization_id, id, 0, %(ticket_type)s, 1, 4500, ARRAY[%(pool)s]::uuid[]
-FROM hold WHERE status = 'waiting'
+SELECT h.organization_id, h.id, wanted.position, wanted.ticket_type_id, 1, 4500,
+    ARRAY[wanted.pool_id]
+FROM (SELECT *, (row_number() OVER (ORDER BY id) - 1) %% %(queues)s AS number
+      FROM hold WHERE status = 'waiting') AS h
+JOIN unnest(%(numbers)s::integer[], %(positions)s::integer[], %(ticket_types)s::uuid[],
+        %(pools)s::uuid[]) AS wanted (number, position, ticket_type_id, pool_id)
+    ON wanted.number = h.number
 """
 WAITING_PLACES = """
 INSERT INTO waiting_place (organization_id, hold_id, session_id, line_id, since, passes_seen)
-SELECT organization_id, id, session_id, %(queue)s, created_at, 0 FROM hold WHERE status = 'waiting'
+SELECT h.organization_id, h.id, h.session_id, queue.id, h.created_at, 0
+FROM (SELECT *, (row_number() OVER (ORDER BY id) - 1) %% %(queues)s + 1 AS number
+      FROM hold WHERE status = 'waiting') AS h
+JOIN unnest(%(queue_ids)s::uuid[]) WITH ORDINALITY AS queue (id, number)
+    ON queue.number = h.number
 """
-WAITING_QUEUE = """
+COUNT_WAITING = """
+UPDATE waiting_line q SET waiting = counted.places
+FROM (SELECT line_id, count(*) AS places FROM waiting_place GROUP BY 1) AS counted
+WHERE q.id = counted.line_id
+"""
+QUEUE = """
 INSERT INTO waiting_line
     (organization_id, session_id, id, wants, waiting, passes, served, opened_at)
 VALUES (%(organization)s, %(session)s, %(queue)s, ARRAY[%(pool)s]::uuid[], %(count)s, 0, 0, now())
@@ -96,21 +111,46 @@ def load_holds(lab: Lab, count: int, *, ends_in_seconds: int, pools: int = 1) ->
     lab.checkpoint()
 
 
-def load_waiting(lab: Lab, count: int) -> None:
-    """Load parties that wait for the first pool, which is sold out. Clear the tables first."""
-    pool, ticket_type = pool_id(1), ticket_type_id(1)
+def load_waiting(lab: Lab, count: int, queues: int = 1) -> None:
+    """Load parties that wait for the first pool, which is sold out; in several queues, most want
+    two more pools. Clear the tables first."""
+    wanted = [(1,), *((1, *pair) for pair in _pairs(queues - 1))]
+    flat = [
+        (number, position, ticket_type_id(pool), pool_id(pool))
+        for number, pools in enumerate(wanted)
+        for position, pool in enumerate(pools)
+    ]
+    numbers, positions, types, pools = map(list, zip(*flat, strict=True))
     names = {
         "organization": ORGANIZATION_ID,
         "session": SESSION_ID,
-        "pool": pool,
-        "ticket_type": ticket_type,
-        "queue": queue_id_of([pool]),
         "count": count,
+        "queues": queues,
+        "queue_ids": [queue_id_of(map(pool_id, each)) for each in wanted],
+        "numbers": numbers,
+        "positions": positions,
+        "ticket_types": types,
+        "pools": pools,
     }
     with lab.connected() as connection, connection.transaction():
-        connection.execute("UPDATE pool SET total = 1, held = 1 WHERE id = %(pool)s", names)
-        for statement in (WAITING, WAITING_LINES, WAITING_PLACES, WAITING_QUEUE):
+        connection.execute("UPDATE pool SET total = 1, held = 1 WHERE id = %s", [pool_id(1)])
+        for statement in (WAITING, WAITING_LINES):
             connection.execute(statement.rstrip().rstrip(";"), names)
+        for each in wanted:
+            drawn = [pool_id(number) for number in each]
+            queue = queue_id_of(drawn)
+            connection.execute(QUEUE, (ORGANIZATION_ID, SESSION_ID, queue, drawn))
+        connection.execute(WAITING_PLACES, names)
+        connection.execute(COUNT_WAITING)
+    _vacuum_waitlist(lab)
+
+
+def _pairs(count: int) -> list[tuple[int, int]]:
+    """Different pairs of pools, none of them the first."""
+    return [(2 + number % 49, 51 + number // 49) for number in range(count)]
+
+
+def _vacuum_waitlist(lab: Lab) -> None:
     with lab.connected() as connection:
         for table in ("hold", "hold_line", "waiting_place", "waiting_line"):
             connection.execute(f"VACUUM ANALYZE {table}".encode())
@@ -120,7 +160,7 @@ def load_waiting(lab: Lab, count: int) -> None:
 def load_queues(lab: Lab, count: int) -> None:
     """Load different queues of one party each. All want the first pool, which has one free place;
     the first party needs two, so nobody can be promoted. Clear the tables first."""
-    wanted = [(1, 2 + number % 49, 51 + number // 49) for number in range(count)]
+    wanted = [(1, *pair) for pair in _pairs(count)]
     queues = [queue_id_of(map(pool_id, numbers)) for numbers in wanted]
     names = {"organization": ORGANIZATION_ID, "session": SESSION_ID, "count": count}
     with lab.connected() as connection, connection.transaction():
@@ -134,10 +174,7 @@ def load_queues(lab: Lab, count: int) -> None:
             quantities = [2 if hold_id == holds[0][0] else 1, 1, 1]
             types = [ticket_type_id(number) for number in numbers]
             connection.execute(QUEUE_LINES, (ORGANIZATION_ID, hold_id, types, pools, quantities))
-    with lab.connected() as connection:
-        for table in ("hold", "hold_line", "waiting_place", "waiting_line"):
-            connection.execute(f"VACUUM ANALYZE {table}".encode())
-    lab.checkpoint()
+    _vacuum_waitlist(lab)
 
 
 def _lines(count: int, now: float, first_end: float) -> Iterator[str]:

@@ -13,7 +13,7 @@ from bench.cost.figures import Cost, cost_table
 class Figure:
     """A row of the table. `ratio` is `rate` divided by `base_rate`, the rate of `versus`. `must` is
     the smallest ratio that passes; None is only shown. `p99_ratio` is a ratio of latencies instead,
-    and `at_most` the largest that passes."""
+    and `at_most` the largest that passes. `p99_ms_max` is a latency."""
 
     name: str
     clients: int
@@ -28,6 +28,7 @@ class Figure:
     note: str = ""
     p99_ratio: float | None = None
     at_most: float | None = None
+    p99_ms_max: float | None = None
     cost: Cost | None = None
 
     @property
@@ -38,6 +39,8 @@ class Figure:
 
     @property
     def holds(self) -> bool:
+        if self.p99_ms_max is not None:
+            return self.p99_ms is not None and self.p99_ms <= self.p99_ms_max
         if self.at_most is not None:
             return self.ratio is not None and self.ratio <= self.at_most
         return self.must is None or (self.ratio is not None and self.ratio >= self.must)
@@ -62,6 +65,7 @@ def table(figures: Sequence[Figure]) -> str:
         ratio = f"{figure.ratio:.2f}" if figure.ratio is not None else ""
         must = f"{figure.must:.2f}" if figure.must is not None else ""
         must = must if figure.at_most is None else f"<={figure.at_most:.1f}"
+        must = must if figure.p99_ms_max is None else f"<={figure.p99_ms_max:.0f}"
         base = f"{figure.base_rate:,.0f}" if figure.base_rate is not None else ""
         lines.append(
             f"{figure.name:<38}{figure.clients:>8}{figure.rate:>9,.0f}{figure.spread:>6.0%}"

@@ -9,4 +9,4 @@ from bench.scenarios.pools import compare
 
 
 def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
-    return compare(lab, plan, "hot pool", is_hot=True, must_at_64=2.5)
+    return compare(lab, plan, "hot pool", is_hot=True, must_at_64=4.0)

@@ -24,7 +24,7 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
     few_name, many_name = contenders
     return [
         figure_of(few_name, CLIENTS, few),
-        figure_of(many_name, CLIENTS, many, versus=few_name, base=few, must=0.9),
+        figure_of(many_name, CLIENTS, many, versus=few_name, base=few, must=0.95),
     ]
 
 

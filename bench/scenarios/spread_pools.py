@@ -9,4 +9,4 @@ from bench.scenarios.pools import compare
 
 
 def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
-    return compare(lab, plan, "spread pools", is_hot=False, must_at_64=0.8)
+    return compare(lab, plan, "spread pools", is_hot=False, must_at_64=1.6)

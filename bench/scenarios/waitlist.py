@@ -16,7 +16,9 @@ from holdfast.services.waitlist import Promoter
 
 WAITING = 100_000
 CLIENTS = 64
+QUEUES = 400
 NOBODY, MANY = f"hot pool, {WAITING:,} hold", f"hot pool, {WAITING:,} wait"
+IN_QUEUES = f"{MANY} in {QUEUES} queues"
 PGBENCH, PROMOTED = "pgbench", "promotions"
 
 
@@ -30,6 +32,13 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
             ),
             MANY: by_server(
                 lab, plan, is_hot=True, clients=CLIENTS, prepare=lambda: _waited_for(lab, plan)
+            ),
+            IN_QUEUES: by_server(
+                lab,
+                plan,
+                is_hot=True,
+                clients=CLIENTS,
+                prepare=lambda: _waited_for(lab, plan, QUEUES),
             ),
         },
     )
@@ -48,6 +57,7 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
     return [
         figure_of(NOBODY, CLIENTS, nobody),
         figure_of(MANY, CLIENTS, many, versus=NOBODY, base=nobody, must=0.9),
+        figure_of(IN_QUEUES, CLIENTS, joining.of(IN_QUEUES), versus=NOBODY, base=nobody, must=0.9),
         Figure(
             f"promotions, {WAITING:,} wait",
             1,
@@ -67,11 +77,11 @@ def _held(lab: Lab, plan: Plan) -> None:
     load_holds(lab, WAITING, ends_in_seconds=HOUR_SECONDS)
 
 
-def _waited_for(lab: Lab, plan: Plan) -> None:
+def _waited_for(lab: Lab, plan: Plan, queues: int = 1) -> None:
     lab.clear()
     lab.set_waitlist(is_on=True)
     plan.log(f"loading {WAITING:,} waiting parties")
-    load_waiting(lab, WAITING)
+    load_waiting(lab, WAITING, queues)
 
 
 def _by_pgbench(lab: Lab, plan: Plan) -> Callable[[], float]:
