@@ -1,6 +1,6 @@
 Feature: API keys
-  A platform gives each of its programs a key of its own, which can do what that program needs and
-  no more. A leaked key is replaced without downtime, or stopped at once.
+  A platform gives each of its programs its own key, with only the scopes it needs. A leaked key is
+  replaced without downtime, or revoked at once.
 
   Scenario: A key for one program
     When the platform creates a key for "scanner" with the scopes "holds, facts:read"
@@ -14,7 +14,7 @@ Feature: API keys
     Then the request fails with "scope_not_held"
     And no key was created
 
-  Scenario: A key cannot be rotated into more rights
+  Scenario: A key cannot gain scopes by rotating another key
     Given a key with the scopes "keys:write, holds:read"
     When that key rotates the platform's own key
     Then the request fails with "scope_not_held"
@@ -43,9 +43,9 @@ Feature: API keys
     Given an organization with a test key and a live key
     When the test key puts an event on sale
     Then the live key does not find the event
-    And the live key cannot hold tickets of it
+    And the live key cannot hold tickets for it
 
-  Scenario: Every change of a key is in the audit
+  Scenario: Every change to a key is in the audit log
     Given a key with the scopes "holds:read"
     When the key is rotated with an overlap of 1 hour
     And the key is revoked

@@ -40,6 +40,7 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.orders.order import Order
+from holdfast.domain.organizations import ChangeOrganization, Organization
 from holdfast.domain.policy import HoldPolicy, PolicyOverride
 from holdfast.domain.values import Money
 from holdfast.engine import Admission
@@ -51,6 +52,7 @@ from holdfast.ports.audit.reader import AuditEntry, AuditFilter
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter, SessionFilter
 from holdfast.ports.facts.log import FactPage, Position
 from holdfast.ports.orders import OrderFilter, SeenCheckout
+from holdfast.ports.organizations import OrganizationOutcome
 from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.seats import EventOccupancy, MapState, SeatChanges, SeenSeat, SessionMap
 from holdfast.ports.statistics import SaleHistory
@@ -112,6 +114,32 @@ class StubKeyStore:
 
     def keys(self, organization_id: OrganizationId, page: PageRequest) -> Page[ApiKey]:
         return Page((), None)
+
+
+OWN_ORGANIZATION = Organization(
+    id=ORGANIZATION,
+    mode=Mode.TEST,
+    created_at=NOW,
+    policy=PolicyOverride(),
+    name="Test",
+    time_zone="UTC",
+)
+
+
+class StubOrganizations:
+    """Changes nothing."""
+
+    def organization(self, organization_id: OrganizationId) -> Organization:
+        return OWN_ORGANIZATION
+
+    def apply(
+        self,
+        change: ChangeOrganization,
+        origin: Origin,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[OrganizationOutcome], bytes],
+    ) -> StoredAnswer[OrganizationOutcome]:
+        return StoredAnswer(OWN_ORGANIZATION)
 
 
 @dataclass
@@ -308,6 +336,7 @@ class World:
             payments=TrustingPayments(),
             authenticator=trusting(self.keys),
             keys=StubKeyStore(),
+            organizations=StubOrganizations(),
             deadline_seconds=5,
         )
         self.api: Api = create_api(self.container)

@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.adapters.mail.smtp import SmtpNotifier
+from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
@@ -287,6 +288,7 @@ def sender_on(url: str, mail: MailServer) -> Iterator[NoticeSender]:
             PostgresHolds(database),
             PostgresOrders(database),
             PostgresCatalog(database),
+            PostgresOrganizationSettings(database),
         )
     finally:
         database.close()

@@ -205,7 +205,7 @@ def live_finds_nothing(keys: KeyScene) -> None:
     assert live.get("/api/events").json()["data"] == []
 
 
-@then("the live key cannot hold tickets of it")
+@then("the live key cannot hold tickets for it")
 def live_holds_nothing(keys: KeyScene) -> None:
     assert keys.sale is not None
     answer = keys.sides[Mode.LIVE].place(keys.sale)

@@ -5,7 +5,7 @@ from django.contrib.auth import get_user_model
 from django.db import connections
 from uuid_utils.compat import uuid7
 
-from holdfast.adapters.postgres.access.organizations import PostgresOrganizations
+from holdfast.adapters.postgres.access.organizations import PostgresOrganizations, Side
 from holdfast.bootstrap.database import OWNER
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.access.scopes import Mode
@@ -16,13 +16,10 @@ from holdfast.services.access.authentication import new_secret_key
 def create_organization(settings: Settings, name: str, mode: Mode) -> tuple[OrganizationId, str]:
     """Create both sides of an organization. Returns the id of the one with this mode, and its first
     secret key, which is shown once and never stored."""
-    organizations = PostgresOrganizations(settings.required_owner_url)
-    account_id = uuid7()
     secret, key = new_secret_key(mode)
     ids = {each: OrganizationId(uuid7()) for each in Mode}
-    for each, organization_id in ids.items():
-        keys = [key] if each is mode else []
-        organizations.create(organization_id, name, keys, mode=each, account_id=account_id)
+    sides = [Side(organization_id, name, each) for each, organization_id in ids.items()]
+    PostgresOrganizations(settings.required_owner_url).create_account(sides, key, mode)
     return ids[mode], secret
 
 

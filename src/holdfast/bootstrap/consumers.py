@@ -11,6 +11,7 @@ import structlog
 
 from holdfast.adapters.mail.console import ConsoleNotifier
 from holdfast.adapters.mail.smtp import SmtpNotifier
+from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
 from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
@@ -73,7 +74,10 @@ def consumer_threads(
     tell: Handler = _discard
     if notifier is not None:
         catalog = PostgresCatalog(database)
-        tell = NoticeSender(PostgresInbox(database), notifier, holds, orders, catalog).handle
+        organizations = PostgresOrganizationSettings(database)
+        tell = NoticeSender(
+            PostgresInbox(database), notifier, holds, orders, catalog, organizations
+        ).handle
     return [
         ConsumerThread("orders", partial(consumer_of, settings, ORDERS), taker.handle),
         ConsumerThread("notices", partial(consumer_of, settings, NOTIFICATIONS), tell),

@@ -10,6 +10,7 @@ from holdfast.adapters.postgres.access.organizations import (
     PostgresOrganizations,
     Side,
 )
+from holdfast.bootstrap.organizations import UnknownOrganization
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.access.keys import ApiKey
 from holdfast.domain.access.scopes import Mode
@@ -17,10 +18,6 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import ApiKeyId, OrganizationId
 from holdfast.ports.paging import PageRequest
 from holdfast.services.access.keys import KeyRing
-
-
-class UnknownOrganization(Exception):
-    """There is no organization with this id."""
 
 
 class UnknownKey(Exception):

@@ -5,6 +5,7 @@ import secrets
 from holdfast.adapters.payments import DemoPayments, TrustingPayments
 from holdfast.adapters.postgres.access.key_watch import KeyWatch
 from holdfast.adapters.postgres.access.keys import PostgresKeys, PostgresKeyStore
+from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
 from holdfast.adapters.postgres.audit.reader import PostgresAudit
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.connections.health import DatabaseDependency
@@ -103,6 +104,7 @@ def _container(settings: Settings, room: EngineRoom, authenticator: Authenticato
         payments=till or TrustingPayments(),
         authenticator=authenticator,
         keys=PostgresKeyStore(room.database),
+        organizations=PostgresOrganizationSettings(room.database),
         deadline_seconds=settings.holdfast_deadline_seconds,
         demo_till=till,
     )

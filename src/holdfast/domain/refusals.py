@@ -94,6 +94,9 @@ different_currencies = partial(
 
 key_not_found = partial(Refusal, Code.KEY_NOT_FOUND, "API key not found")
 invalid_expiry = partial(Refusal, Code.INVALID_EXPIRY, "expires_at must be in the future")
+expiry_beyond_issuer = partial(
+    Refusal, Code.INVALID_EXPIRY, "expires_at must not be later than that of your own key"
+)
 
 idempotency_key_reused = partial(
     Refusal,
@@ -302,7 +305,7 @@ def key_not_valid(status: str) -> Refusal:
 
 
 def scope_not_held(scope: str) -> Refusal:
-    message = f"Your key cannot issue a key with the scope {scope}, because it does not have it"
+    message = f"Your key lacks the scope {scope}, so it cannot create or rotate a key that has it"
     return Refusal(Code.SCOPE_NOT_HELD, message, {"scope": scope})
 
 

@@ -9,6 +9,7 @@ from holdfast.ports.engine import SubmitForCallback
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
 from holdfast.ports.orders import OrderReader
+from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.payments import DemoTill, PaymentProvider
 from holdfast.ports.seats import SeatReader
 from holdfast.ports.statistics import SaleStatisticsReader
@@ -35,5 +36,6 @@ class ApiContainer:
     payments: PaymentProvider
     authenticator: Authenticator
     keys: KeyStore
+    organizations: OrganizationStore
     deadline_seconds: int
     demo_till: DemoTill | None = None

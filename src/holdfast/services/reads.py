@@ -13,6 +13,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.access import KeyStore
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.holds import HoldReader, SeenHold, SeenPlace
+from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.seats import SeatReader, SeenSeat
 from holdfast.ports.store import StoreError
 
@@ -80,6 +81,7 @@ ticket_type = lookup_of(CatalogStore.ticket_type, refusals.ticket_type_not_found
 ticket_types = query_of(CatalogStore.ticket_types)
 block = lookup_of(CatalogStore.block, refusals.block_not_found)
 blocks = query_of(CatalogStore.blocks)
+organization = lookup_of(OrganizationStore.organization, refusals.internal_error)
 key = lookup_of(KeyStore.key, refusals.key_not_found)
 keys = query_of(KeyStore.keys)
 

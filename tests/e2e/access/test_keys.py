@@ -1,5 +1,8 @@
 """API keys: wrong input, limits and retries."""
 
+import threading
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -103,11 +106,71 @@ def test_only_a_valid_key_can_be_rotated(platform: Platform) -> None:
     assert problem["current_status"] == "revoked"
 
 
+def test_an_expiring_key_issues_none_that_lasts_longer(platform: Platform) -> None:
+    own = platform.made("/api/keys", key_body(scopes=["all"], expires_at=in_hours(1)))
+    headers = {"Authorization": f"Bearer {own['secret_key']}"}
+
+    def post(path: str, body: Json) -> httpx.Response:
+        return platform.client.post(path, json=body, headers=headers)
+
+    without_end = post("/api/keys", key_body()).json()
+    assert without_end["expires_at"] == own["expires_at"]
+    later = post("/api/keys", key_body(expires_at=in_hours(2)))
+    problem_of(later, 400, "invalid_expiry")
+    rotated = post(f"/api/keys/{own['key_id']}/rotate", {}).json()
+    assert rotated["expires_at"] == own["expires_at"]
+    path = f"/api/keys/{without_end['key_id']}/rotate"
+    problem_of(post(path, {"expires_at": in_hours(2)}), 400, "invalid_expiry")
+
+
+def test_a_key_that_ends_with_the_calendar_can_be_rotated(platform: Platform) -> None:
+    key = platform.made("/api/keys", key_body(expires_at="9999-12-31T23:59:59Z"))
+    new = platform.made(f"/api/keys/{key['key_id']}/rotate", {})
+    assert new["expires_at"].startswith("9999-12-31T23:59:59")
+
+
+def test_a_key_revoked_while_its_body_arrives_issues_no_key(platform: Platform) -> None:
+    """The headers were accepted, and the body comes after the revocation."""
+    own = platform.made("/api/keys", key_body(scopes=["all"]))
+    revoked = threading.Event()
+
+    def body() -> Iterator[bytes]:
+        yield b'{"name": "late", '
+        time.sleep(0.2)  # the headers are on their way
+        path = f"/api/keys/{own['key_id']}/revoke"
+        assert platform.client.post(path).json()["status"] == "revoked"
+        revoked.set()
+        yield b'"scopes": ["all"]}'
+
+    headers = {
+        "Authorization": f"Bearer {own['secret_key']}",
+        "Content-Type": "application/json",
+    }
+    with httpx.Client(base_url=platform.base_url, timeout=60) as client:
+        answer = client.post("/api/keys", content=body(), headers=headers)
+    assert revoked.is_set()
+    problem_of(answer, 401, "unauthorized")
+    names = [key["name"] for key in platform.client.get("/api/keys").json()["data"]]
+    assert "late" not in names
+
+
 def test_a_rotation_never_prolongs_the_old_key(platform: Platform) -> None:
     key = platform.made("/api/keys", key_body(expires_at=in_hours(1)))
     platform.made(f"/api/keys/{key['key_id']}/rotate", {"overlap_seconds": 86_400})
     old = platform.client.get(f"/api/keys/{key['key_id']}").json()
     assert old["expires_at"] == key["expires_at"]
+
+
+def test_a_rotated_key_has_the_lifetime_of_the_old_one(platform: Platform) -> None:
+    key = platform.made("/api/keys", key_body(expires_at=in_hours(48)))
+    new = platform.made(f"/api/keys/{key['key_id']}/rotate", {})
+    lifetimes = [
+        datetime.fromisoformat(each["expires_at"]) - datetime.fromisoformat(each["created_at"])
+        for each in (key, new)
+    ]
+    assert abs(lifetimes[0] - lifetimes[1]) < timedelta(seconds=1)
+    sooner = platform.made(f"/api/keys/{new['key_id']}/rotate", {"expires_at": in_hours(1)})
+    assert sooner["expires_at"] < new["expires_at"]
 
 
 def test_a_rotation_without_overlap_ends_the_old_key(platform: Platform) -> None:

@@ -227,6 +227,11 @@ def test_no_order_can_be_made_for_another_organization(neighbours: Neighbours, t
         "INSERT INTO organization (id, name) VALUES (gen_random_uuid(), 'mine')",
         "ALTER TABLE hold DISABLE ROW LEVEL SECURITY",
         "SELECT secret_hash FROM api_key",
+        "UPDATE api_key SET scopes = '{}'",
+        "UPDATE api_key SET organization_id = gen_random_uuid()",
+        "DELETE FROM api_key",
+        "UPDATE organization SET mode = 'live'",
+        "UPDATE organization SET account_id = gen_random_uuid()",
     ],
 )
 def test_the_application_lacks_these_privileges(neighbours: Neighbours, statement: str) -> None:
@@ -371,3 +376,25 @@ def test_a_foreign_seat_cannot_be_taken_without_filters(
         assert outcome.code is RefusalCode.INVALID_SEAT
     else:
         assert isinstance(outcome, Placed)
+
+
+def test_keys_and_settings_of_another_organization_cannot_be_changed(
+    neighbours: Neighbours,
+) -> None:
+    """Control: those of the own organization can."""
+    mine, theirs = neighbours.mine.organization_id, neighbours.theirs.organization_id
+    insert = (
+        "INSERT INTO api_key (organization_id, id, name, prefix, secret_hash, scopes)"
+        " VALUES (%s, gen_random_uuid(), 'x', 'hk_test_x', sha256(random()::text::bytea), '{}')"
+    )
+    with psycopg.connect(neighbours.url) as owner:
+        owner.execute(insert, [theirs])
+    with neighbours.app_connection() as connection:
+        connecting.begin(connection, [mine])
+        connection.execute(insert, [mine])
+        assert connection.execute("UPDATE api_key SET revoked_at = now()").rowcount == 1
+        assert connection.execute("UPDATE organization SET ttl_seconds = 1").rowcount == 1
+        seen = connection.execute("SELECT DISTINCT organization_id FROM api_key").fetchall()
+        assert seen == [(mine,)]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(insert, [theirs])

@@ -82,7 +82,9 @@ class SmtpNotifier:
 
     def _mail(self, notice: Notice) -> EmailMessage:
         mail = EmailMessage()
-        mail["From"] = self._sender
+        mail["From"] = Address(notice.sender_name or "", addr_spec=self._sender.addr_spec)
+        if notice.reply_to is not None:
+            mail["Reply-To"] = notice.reply_to
         mail["To"] = notice.to.value
         # The name of an event must not add header lines.
         mail["Subject"] = " ".join(notice.subject.split())

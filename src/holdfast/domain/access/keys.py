@@ -1,6 +1,5 @@
-"""API keys: issued, rotated and revoked. Only the hash of a secret is ever stored."""
+"""API keys: issued, rotated and revoked. The table stores only a hash of the secret."""
 
-from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -59,28 +58,27 @@ class NewSecret:
 
 @immutable
 class CreateKey:
-    """`grantable` are the scopes of the key that creates this one; None for an operator, who may
-    grant all."""
+    """`issuer_id` is the key that creates this one; None for an operator."""
 
     organization_id: OrganizationId
     secret: NewSecret
     name: str
     scopes: tuple[str, ...]
     expires_at: datetime | None
-    grantable: Collection[str] | None
+    issuer_id: ApiKeyId | None
 
 
 @immutable
 class RotateKey:
-    """Replace a key by one with the same name and scopes. The old one works for `overlap_seconds`
-    longer."""
+    """Replace a key by one with the same name and scopes, and the same lifetime unless
+    `expires_at` is given. The old one works for `overlap_seconds` longer."""
 
     organization_id: OrganizationId
     key_id: ApiKeyId
     secret: NewSecret
     overlap_seconds: int
     expires_at: datetime | None
-    grantable: Collection[str] | None
+    issuer_id: ApiKeyId | None
 
 
 @immutable
@@ -92,18 +90,46 @@ class RevokeKey:
 KeyChange = CreateKey | RotateKey | RevokeKey
 
 
-def refuse_issue(
-    change: CreateKey | RotateKey, scopes: Iterable[str], valid_keys: int, at: datetime
-) -> Refusal | None:
-    """`valid_keys` are those that the organization has already."""
-    if change.expires_at is not None and change.expires_at <= at:
-        return refusals.invalid_expiry()
-    if change.grantable is not None:
-        # Otherwise a key could give itself every right.
-        missing = [scope for scope in scopes if scope not in change.grantable]
-        if missing:
-            return refusals.scope_not_held(missing[0])
-    return refusals.too_many_keys(KEYS_MAX) if valid_keys >= KEYS_MAX else None
+@immutable
+class Issue:
+    """What a new key may do, and until when. `issuer` is None for an operator, who may issue any
+    key; a key must not issue one that may do more than itself, or lasts longer."""
+
+    issuer: ApiKey | None
+    scopes: tuple[str, ...]
+    expires_at: datetime | None
+
+    @property
+    def ends_at(self) -> datetime | None:
+        """Without an end of its own, that of its issuer."""
+        return self.expires_at or (None if self.issuer is None else self.issuer.expires_at)
+
+    def refusal(self, valid_keys: int, at: datetime) -> Refusal | None:
+        """`valid_keys` are those that the organization has already."""
+        if self.expires_at is not None and self.expires_at <= at:
+            return refusals.invalid_expiry()
+        issuer = self.issuer
+        if issuer is not None:
+            # It may have been revoked while its request arrived.
+            if issuer.status is not KeyStatus.VALID:
+                return refusals.key_not_valid(issuer.status.value)
+            missing = [scope for scope in self.scopes if scope not in issuer.scopes]
+            if missing:
+                return refusals.scope_not_held(missing[0])
+            limit = issuer.expires_at
+            if limit is not None and self.expires_at is not None and self.expires_at > limit:
+                return refusals.expiry_beyond_issuer()
+        return refusals.too_many_keys(KEYS_MAX) if valid_keys >= KEYS_MAX else None
+
+
+def successor_expires_at(key: ApiKey, at: datetime) -> datetime | None:
+    """A key that was meant to last for a month is replaced by one that lasts for a month."""
+    if key.expires_at is None:
+        return None
+    try:
+        return at + (key.expires_at - key.created_at)
+    except OverflowError:
+        return key.expires_at  # in the year 9999
 
 
 def overlap_ends_at(key: ApiKey, at: datetime, overlap_seconds: int) -> datetime:

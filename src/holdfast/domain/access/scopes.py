@@ -22,6 +22,8 @@ class Scope(StrEnum):
     CATALOG_WRITE = "catalog:write"
     KEYS_READ = "keys:read"
     KEYS_WRITE = "keys:write"
+    SETTINGS_READ = "settings:read"
+    SETTINGS_WRITE = "settings:write"
 
 
 ALL_SCOPES = tuple(Scope)

@@ -1,20 +1,25 @@
-"""Organizations and their keys; users and their groups."""
+"""Organizations; users and their groups."""
 
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
-from django.http import HttpRequest
-from django.urls import reverse
-from django.utils import timezone
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.views.decorators.cache import never_cache
 
-from holdfast.adapters.postgres.models import ApiKey, Organization
+from holdfast.adapters.postgres.models import Organization
+from holdfast.domain.organizations import SETTINGS
 from holdfast.entrypoints.admin.catalog import POLICY
-from holdfast.entrypoints.admin.display import badge, in_a_row, link, row_link
+from holdfast.entrypoints.admin.display import in_a_row, link
 from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
+from holdfast.entrypoints.admin.people import may_manage
+from holdfast.entrypoints.admin.settings import change_settings
 
 if TYPE_CHECKING:  # django-unfold has no types; its classes are Django's with another look
     from django.contrib.auth.forms import (
@@ -35,6 +40,8 @@ else:
 
     DjangoUserAdmin = UserAdmin
 
+_RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
+
 admin.site.unregister(User)
 admin.site.unregister(Group)
 
@@ -51,6 +58,16 @@ class PersonAdmin(DjangoUserAdmin, UnfoldAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Only a superuser changes a superuser."""
+        is_above = obj is not None and obj.is_superuser and not may_manage(request)
+        return not is_above and super().has_change_permission(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Nobody else hands out rights: that would be a way to become a superuser."""
+        known = super().get_readonly_fields(request, obj)
+        return known if may_manage(request) else (*known, *_RIGHTS)
+
 
 @admin.register(Group)
 class PeopleGroupAdmin(GroupAdmin, UnfoldAdmin):
@@ -64,7 +81,15 @@ class OrganizationAdmin(ReadOnlyAdmin):
     list_display = ("name", "mode", "id", "ttl_seconds", "quantity_max", "created_at")
     search_fields = ("name",)
     search_help_text = "Part of the name, or an id"
-    fields = (("name", "mode"), "id", "account_id", *POLICY, "created_at", "more")
+    fields = (
+        ("name", "mode"),
+        "id",
+        "account_id",
+        *POLICY,
+        *(name for name in SETTINGS if name != "name"),
+        "created_at",
+        "more",
+    )
 
     @admin.display(description="See also")
     def more(self, row: Organization) -> SafeString:
@@ -79,42 +104,28 @@ class OrganizationAdmin(ReadOnlyAdmin):
             )
         )
 
+    @admin.display(description="Actions")
+    def actions_offered(self, row: Organization) -> SafeString:
+        return in_a_row(
+            link(reverse(f"admin:holdfast_{name}", args=[row.id]), text)
+            for name, text in (
+                ("apikey_new", "New API key"),
+                ("organization_settings", "Change settings"),
+            )
+        )
 
-@admin.register(ApiKey)
-class ApiKeyAdmin(ReadOnlyAdmin):
-    list_display = (
-        *("name", "beginning", "scope_list", "state", "organization"),
-        *("last_used_at", "created_at"),
-    )
-    search_fields = ("name", "prefix")
-    search_help_text = "Part of the name, start of the key, or an id"
-    fields = (
-        ("name", "beginning"),
-        "organization",
-        "id",
-        "scope_list",
-        "state",
-        ("created_at", "last_used_at"),
-        ("expires_at", "revoked_at"),
-        "predecessor",
-    )
+    def get_urls(self) -> list[URLPattern]:
+        """Ours comes first: the admin takes any other path for the id of a row."""
+        view = never_cache(self.admin_site.admin_view(self.settings_page))
+        own = path("<uuid:organization_id>/settings/", view, name="holdfast_organization_settings")
+        return [own, *super().get_urls()]
 
-    @admin.display(description="Prefix", ordering="prefix")
-    def beginning(self, key: ApiKey) -> str:
-        return f"{key.prefix}\N{HORIZONTAL ELLIPSIS}"
+    def settings_page(self, request: HttpRequest, organization_id: UUID) -> HttpResponse:
+        if not may_manage(request):
+            raise PermissionDenied
+        if not Organization.objects.filter(id=organization_id).exists():
+            raise Http404
+        return change_settings(request, organization_id, self.admin_site.each_context(request))
 
-    @admin.display(description="Scopes")
-    def scope_list(self, key: ApiKey) -> str:
-        return ", ".join(key.scopes) or "-"
-
-    @admin.display(description="State", ordering="revoked_at")
-    def state(self, key: ApiKey) -> SafeString:
-        if key.revoked_at is not None:
-            return badge("revoked", "danger")
-        if key.expires_at is not None and key.expires_at <= timezone.now():
-            return badge("expired", "warning")
-        return badge("valid", "success")
-
-    @admin.display(description="Replaces")
-    def predecessor(self, key: ApiKey) -> SafeString | str:
-        return "-" if key.replaces is None else row_link(ApiKey, key.replaces, "the rotated key")
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return (*self.fields, "actions_offered") if may_manage(request) else self.fields

@@ -1,7 +1,7 @@
 """The module that Django imports: importing a subject registers its pages."""
 
-from holdfast.entrypoints.admin import access, audit, catalog, facts, orders, waitlist
+from holdfast.entrypoints.admin import access, audit, catalog, facts, keys, orders, waitlist
 from holdfast.entrypoints.admin.holds import pages as holds
 from holdfast.entrypoints.admin.seats import pages as seats
 
-__all__ = ["access", "audit", "catalog", "facts", "holds", "orders", "seats", "waitlist"]
+__all__ = ["access", "audit", "catalog", "facts", "holds", "keys", "orders", "seats", "waitlist"]

@@ -34,7 +34,7 @@ _NO_ACTIONS = {
 ACTIONS = (
     *(kind.value for kind in FactType if kind not in _NO_ACTIONS),
     *("seat_reserved", "seat_released", "seat_hold_expired", "seat_sold"),
-    *("key.created", "key.rotated", "key.revoked"),
+    *("key.created", "key.rotated", "key.revoked", "organization.changed"),
     # Refused attempts.
     *("hold.create_failed", "hold.extend_failed", "hold.release_failed", "hold.convert_failed"),
     *("checkout.start_failed", "seat_reserve_failed", "seat.block_failed", "seat.unblock_failed"),

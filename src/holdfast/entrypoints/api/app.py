@@ -71,6 +71,7 @@ class Api(Edge):
             facts=container.facts,
             audit=container.audit,
             keys=container.keys,
+            organizations=container.organizations,
             forget_key=container.authenticator.forget,
             cashier=Cashier(
                 container.holds, container.orders, container.payments, container.attempts

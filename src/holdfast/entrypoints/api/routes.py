@@ -11,6 +11,7 @@ from holdfast.entrypoints.api.holds.routes import HOLD_ROUTES
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.keys.routes import KEY_ROUTES
 from holdfast.entrypoints.api.orders.routes import ORDER_ROUTES
+from holdfast.entrypoints.api.organization.routes import ORGANIZATION_ROUTES
 from holdfast.entrypoints.api.seats.routes import SEAT_ROUTES
 
 ROUTES: tuple[Route[Any], ...] = (
@@ -22,4 +23,5 @@ ROUTES: tuple[Route[Any], ...] = (
     *FACT_ROUTES,
     *AUDIT_ROUTES,
     *KEY_ROUTES,
+    *ORGANIZATION_ROUTES,
 )

@@ -33,7 +33,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         help="create an organization and its first secret key",
         description="Creates an organization, with separate test and live data, and prints the id "
         "of one of the two and a secret key for it. The key is shown only once: Holdfast stores "
-        "its hash.",
+        "only its hash.",
     )
     organization.add_argument("name", type=printable_name, help="its display name")
     organization.add_argument(

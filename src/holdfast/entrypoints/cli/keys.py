@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from holdfast.bootstrap.keys import KeyDesk, UnknownKey, UnknownOrganization
+from holdfast.bootstrap.keys import KeyDesk, UnknownKey
+from holdfast.bootstrap.organizations import UnknownOrganization
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.access.keys import OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, IssuedKey
 from holdfast.domain.access.scopes import SCOPE_SETS, Mode, Scope, scopes_named
@@ -36,13 +37,17 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     actions = keys.add_subparsers(title="actions", metavar="ACTION", required=True)
     _register_create(actions)
     listing = actions.add_parser("list", help="list the keys of an organization")
-    listing.add_argument("organization", type=_uuid, help="its id, of either mode")
+    listing.add_argument(
+        "organization",
+        type=_uuid,
+        help="the id of its test or live side; the keys of both are listed",
+    )
     listing.set_defaults(run=show)
     rotation = actions.add_parser(
         "rotate",
         help="replace a key",
-        description="Prints a new key with the same name and scopes. The old one keeps working "
-        "for a while, so that you can switch over.",
+        description="Prints a new key with the same name, scopes and lifetime. The old one keeps "
+        "working for a while, so that you can switch over.",
     )
     rotation.add_argument("key", type=_uuid, help="the id of the key")
     rotation.add_argument(
@@ -65,14 +70,16 @@ def _register_create(actions: "argparse._SubParsersAction[argparse.ArgumentParse
         help="create a key",
         description="Creates a key and prints its secret, which is shown only once.",
     )
-    creation.add_argument("organization", type=_uuid, help="the id of its organization")
+    creation.add_argument(
+        "organization", type=_uuid, help="the id of the organization's test or live side"
+    )
     creation.add_argument("--name", type=printable_name, required=True, help="what the key is for")
     creation.add_argument(
         "--scopes",
         type=_scopes,
         default=tuple(Scope),
         metavar="SCOPE,...",
-        help=f"scopes, or sets of them: {', '.join(SCOPE_SETS)} (the default)",
+        help=f"comma-separated scopes or scope sets ({', '.join(SCOPE_SETS)}); default: all",
     )
     creation.add_argument(
         "--expires-in", type=_duration, metavar="TIME", help="30m, 24h, 90d; the default is never"
@@ -84,7 +91,7 @@ def _register_create(actions: "argparse._SubParsersAction[argparse.ArgumentParse
             dest="mode",
             action="store_const",
             const=each,
-            help=f"for the organization's {each.value} data",
+            help=f"create it for the {each.value} side; default: the side with the given id",
         )
     creation.set_defaults(run=create)
 
@@ -168,7 +175,11 @@ def _uuid(text: str) -> object:
 
 def _scopes(text: str) -> object:
     known = ", ".join((*SCOPE_SETS, *Scope))
-    return _checked(lambda names: scopes_named(names.split(",")), text, f"must be some of {known}")
+    return _checked(
+        lambda names: scopes_named(names.split(",")),
+        text,
+        f"must be a comma-separated list of {known}",
+    )
 
 
 def _duration(text: str) -> int:

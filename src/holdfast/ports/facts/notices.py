@@ -18,6 +18,8 @@ class Notice:
     to: EmailAddress
     subject: str
     text: str
+    sender_name: str | None = None
+    reply_to: str | None = None
 
 
 class NoticeFailed(Exception):

@@ -26,6 +26,8 @@ REMEMBERED_MAX = 4096
 # Repeating a wrong key costs one look-up in this time.
 UNKNOWN_SECONDS = 2.0
 UNKNOWN_MAX = 1024
+# A look-up that was overtaken by a change of any key is repeated, up to this many times in all.
+LOOKUPS_MAX = 3
 _PREFIX_LENGTH = 12
 
 _SECRET = re.compile(rb"hk_(?:test|live)_[A-Za-z0-9_-]{16,128}", re.ASCII)
@@ -102,10 +104,13 @@ class Authenticator:
 
     def find(self, hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
         """Look the keys up in the directory. Blocks, and may raise a StoreError."""
-        # The time counts from before the look-up, and so do changes: a key may be revoked between
-        # the look-up and this line.
-        asked_at, changes = self._clock(), self._changes
-        found = self._keys.find(hashes)
+        for _ in range(LOOKUPS_MAX):
+            # The time counts from before the look-up, and so do changes: a key may be revoked
+            # between the look-up and the next line.
+            asked_at, changes = self._clock(), self._changes
+            found = self._keys.find(hashes)
+            if changes == self._changes:
+                break
         with self._lock:
             has_changed = changes != self._changes
             for hashed in hashes:

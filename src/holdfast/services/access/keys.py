@@ -31,13 +31,13 @@ _log = structlog.get_logger("holdfast.keys")
 
 @immutable
 class KeyRing:
-    """The keys of one organization, on behalf of one caller. `grantable` are the scopes that the
-    caller may give to a key; None for all."""
+    """The keys of one organization, on behalf of one caller. `issuer_id` is the caller's own key;
+    None for an operator."""
 
     store: KeyStore
     organization_id: OrganizationId
     mode: Mode
-    grantable: Collection[str] | None
+    issuer_id: ApiKeyId | None
     origin: Origin
     idempotency: IdempotencyKey | None = None
     render: Callable[[ApiKey | IssuedKey | Refusal], bytes] = lambda _: b""
@@ -47,7 +47,7 @@ class KeyRing:
     ) -> KeyAnswered:
         secret, stored = new_secret_key(self.mode)
         change = CreateKey(
-            self.organization_id, stored, name, tuple(scopes), expires_at, self.grantable
+            self.organization_id, stored, name, tuple(scopes), expires_at, self.issuer_id
         )
         return self._apply(change, secret)
 
@@ -56,7 +56,7 @@ class KeyRing:
     ) -> KeyAnswered:
         secret, stored = new_secret_key(self.mode)
         change = RotateKey(
-            self.organization_id, key_id, stored, overlap_seconds, expires_at, self.grantable
+            self.organization_id, key_id, stored, overlap_seconds, expires_at, self.issuer_id
         )
         return self._apply(change, secret)
 

@@ -15,12 +15,14 @@ from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId, OrderId, OrganizationId, SessionId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order
+from holdfast.domain.organizations import Organization
 from holdfast.domain.values import Holder
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.facts.log import Dead, Handled, Message
 from holdfast.ports.facts.notices import Inbox, Notice, NoticeFailed, NoticeRefused, Notifier
 from holdfast.ports.holds import HoldReader
 from holdfast.ports.orders import OrderReader
+from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.store import Contended, StoreUnavailable
 from holdfast.services.facts.envelope import ATTRIBUTE
 from holdfast.services.facts.notice_texts import (
@@ -85,6 +87,7 @@ class NoticeSender:
     holds: HoldReader
     orders: OrderReader
     catalog: CatalogStore
+    organizations: OrganizationStore
 
     def handle(self, message: Message) -> Handled | Dead:
         """Raises NoticeDeferred when only this notice is affected."""
@@ -106,13 +109,16 @@ class NoticeSender:
         return Handled.DONE
 
     def _notify(self, organization_id: OrganizationId, fact: _Fact) -> None:
+        organization = self.organizations.organization(organization_id)
+        if organization is None:
+            raise NoticeRefused("unknown organization")
         match fact:
             case _ExpiringFact():
-                notice = self._warning(organization_id, fact)
+                notice = self._warning(organization, fact)
             case _PromotedFact():
-                notice = self._promotion(organization_id, fact)
+                notice = self._promotion(organization, fact)
             case _ConfirmedFact():
-                notice = self._confirmation(organization_id, fact)
+                notice = self._confirmation(organization, fact)
         if notice is None:
             return
         receipt = Receipt(CONSUMER, fact.event_id)
@@ -124,23 +130,26 @@ class NoticeSender:
                 to=notice.to.redacted,
             )
 
-    def _warning(self, organization_id: OrganizationId, fact: _ExpiringFact) -> Notice | None:
+    def _warning(self, organization: Organization, fact: _ExpiringFact) -> Notice | None:
         """None without an address, or when the hold has ended, is about to, or was extended."""
-        seen = self.holds.hold(organization_id, HoldId(fact.payload.hold_id))
+        seen = self.holds.hold(organization.id, HoldId(fact.payload.hold_id))
         if seen is None or not _is_in_time(seen.hold, fact.payload.expires_at, seen.at):
             return None
-        occasion = self._occasion(organization_id, seen.hold.session_id)
-        return _notice(fact.event_id, seen.hold.holder, warning(seen.hold, occasion, seen.at))
+        occasion = self._occasion(organization, seen.hold.session_id)
+        text = warning(organization, seen.hold, occasion, seen.at)
+        return _notice(fact.event_id, organization, seen.hold.holder, text)
 
-    def _promotion(self, organization_id: OrganizationId, fact: _PromotedFact) -> Notice | None:
+    def _promotion(self, organization: Organization, fact: _PromotedFact) -> Notice | None:
         """None without an address, or when the hold is already paid for or has ended."""
-        seen = self.holds.hold(organization_id, HoldId(fact.payload.hold_id))
+        seen = self.holds.hold(organization.id, HoldId(fact.payload.hold_id))
         if seen is None or not seen.hold.is_active(seen.at):
             return None
-        occasion = self._occasion(organization_id, seen.hold.session_id)
-        return _notice(fact.event_id, seen.hold.holder, promotion(seen.hold, occasion, seen.at))
+        occasion = self._occasion(organization, seen.hold.session_id)
+        text = promotion(organization, seen.hold, occasion, seen.at)
+        return _notice(fact.event_id, organization, seen.hold.holder, text)
 
-    def _confirmation(self, organization_id: OrganizationId, fact: _ConfirmedFact) -> Notice | None:
+    def _confirmation(self, organization: Organization, fact: _ConfirmedFact) -> Notice | None:
+        organization_id = organization.id
         order = self.orders.order(organization_id, OrderId(fact.payload.order_id))
         if order is None or order.holder.email is None:
             return None
@@ -149,25 +158,26 @@ class NoticeSender:
         type_ids = dict.fromkeys(ticket.ticket_type_id for ticket in order.tickets)
         types = [self.catalog.ticket_type(organization_id, type_id) for type_id in type_ids]
         names = {each.id: each.name for each in types if each is not None}
-        text = confirmation(order, references, self._admissions(order), names)
-        return _notice(fact.event_id, order.holder, text)
+        admissions = self._admissions(organization, order)
+        text = confirmation(organization, order, references, admissions, names)
+        return _notice(fact.event_id, organization, order.holder, text)
 
-    def _admissions(self, order: Order) -> list[Admissions]:
+    def _admissions(self, organization: Organization, order: Order) -> list[Admissions]:
         return [
             Admissions(
-                self._occasion(order.organization_id, session_id),
+                self._occasion(organization, session_id),
                 [ticket for ticket in order.tickets if ticket.session_id == session_id],
             )
             for session_id in dict.fromkeys(ticket.session_id for ticket in order.tickets)
         ]
 
-    def _occasion(self, organization_id: OrganizationId, session_id: SessionId) -> Occasion:
-        session = self.catalog.session(organization_id, session_id)
+    def _occasion(self, organization: Organization, session_id: SessionId) -> Occasion:
+        session = self.catalog.session(organization.id, session_id)
         # Sessions and events with sales are never deleted.
         assert session is not None
-        event = self.catalog.event(organization_id, session.event_id)
+        event = self.catalog.event(organization.id, session.event_id)
         assert event is not None
-        return Occasion(event.name, session.name, session.starts_at)
+        return Occasion(event.name, session.name, session.starts_at, organization.time_zone)
 
 
 def _organization(message: Message) -> OrganizationId:
@@ -179,8 +189,17 @@ def _is_in_time(hold: Hold, at: datetime, now: datetime) -> bool:
     return still_ends and hold.remaining_seconds(now) >= WARNED_SECONDS_MIN
 
 
-def _notice(event_id: UUID, holder: Holder, text: Text) -> Notice | None:
+def _notice(
+    event_id: UUID, organization: Organization, holder: Holder, text: Text
+) -> Notice | None:
     """None for a holder without an e-mail address."""
     if holder.email is None:
         return None
-    return Notice(event_id, holder.email, text.subject, text.body)
+    return Notice(
+        event_id,
+        holder.email,
+        text.subject,
+        text.body,
+        organization.mail_name,
+        organization.mail_reply_to,
+    )

@@ -25,7 +25,7 @@ _log = structlog.get_logger("holdfast.keys")
 
 class KeyWatch:
     """Runs on a thread of its own. `on_change` gets the id of a changed key, or None if any key may
-    have changed; `on_alive` the seconds for which changes would have been heard."""
+    have changed; `on_alive` the seconds for which changes would be heard: 0 after a loss."""
 
     def __init__(
         self,
@@ -43,7 +43,8 @@ class KeyWatch:
         while not stopped.is_set():
             try:
                 self._listen(stopped)
-            except psycopg.Error as error:
+            except Exception as error:
+                self._on_alive(0.0)
                 if not self._is_lost:
                     _log.warning("keys.watch_lost", problem=type(error).__name__)
                 self._is_lost = True
@@ -64,4 +65,12 @@ class KeyWatch:
                     connection.execute("SELECT")
                 self._on_alive(TRUSTED_SECONDS)
                 for notice in connection.notifies(timeout=QUIET_SECONDS, stop_after=1):
-                    self._on_change(UUID(notice.payload))
+                    self._on_change(_key_id(notice.payload))
+
+
+def _key_id(payload: str) -> UUID | None:
+    """Anybody with a login can send notifications."""
+    try:
+        return UUID(payload)
+    except ValueError:
+        return None

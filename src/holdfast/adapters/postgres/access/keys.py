@@ -14,12 +14,13 @@ from holdfast.domain import refusals
 from holdfast.domain.access.keys import (
     ApiKey,
     CreateKey,
+    Issue,
     KeyChange,
     KeyStatus,
     RevokeKey,
     RotateKey,
     overlap_ends_at,
-    refuse_issue,
+    successor_expires_at,
 )
 from holdfast.domain.access.scopes import Mode
 from holdfast.domain.group.origin import IdempotencyKey, Origin
@@ -160,11 +161,12 @@ def _change(connection: Connection, change: KeyChange, origin: Origin) -> KeyOut
 def _create(
     connection: Connection, change: CreateKey, origin: Origin, valid_keys: int, at: datetime
 ) -> KeyOutcome:
-    refusal = refuse_issue(change, change.scopes, valid_keys, at)
+    own = change.organization_id
+    issue = Issue(_issuer(connection, change), change.scopes, change.expires_at)
+    refusal = issue.refusal(valid_keys, at)
     if refusal is not None:
         return refusal
-    key = _issue(connection, change, change.name, change.scopes, replaces=None)
-    own = change.organization_id
+    key = _insert(connection, change, change.name, issue)
     write_entry(connection, own, "key.created", origin, old=None, new=_entry(key), key_id=key.id)
     return key
 
@@ -172,22 +174,34 @@ def _create(
 def _rotate(
     connection: Connection, change: RotateKey, origin: Origin, valid_keys: int, at: datetime
 ) -> KeyOutcome:
-    old = _KEYS.find(connection, change.organization_id, change.key_id)
+    own = change.organization_id
+    old = _KEYS.find(connection, own, change.key_id)
     if old is None:
         return refusals.key_not_found()
     if old.status is not KeyStatus.VALID:
         return refusals.key_not_valid(old.status.value)
-    refusal = refuse_issue(change, old.scopes, valid_keys, at)
+    issuer = _issuer(connection, change)
+    expires_at = change.expires_at or successor_expires_at(old, at)
+    if change.expires_at is None and issuer is not None and issuer.expires_at is not None:
+        expires_at = min(expires_at or issuer.expires_at, issuer.expires_at)
+    issue = Issue(issuer, old.scopes, expires_at)
+    refusal = issue.refusal(valid_keys, at)
     if refusal is not None:
         return refusal
     ends_at = overlap_ends_at(old, at, change.overlap_seconds)
-    own = change.organization_id
     connection.execute(_EXPIRE, (ends_at, own, old.id))
-    key = _issue(connection, change, old.name, old.scopes, replaces=old.id)
+    key = _insert(connection, change, old.name, issue, replaces=old.id)
     write_entry(
         connection, own, "key.rotated", origin, old=_entry(old), new=_entry(key), key_id=old.id
     )
     return key
+
+
+def _issuer(connection: Connection, change: CreateKey | RotateKey) -> ApiKey | None:
+    """As it is now: the request began with what it was then."""
+    if change.issuer_id is None:
+        return None
+    return _get(connection, change.organization_id, change.issuer_id)
 
 
 def _revoke(connection: Connection, change: RevokeKey, origin: Origin) -> KeyOutcome:
@@ -206,17 +220,18 @@ def _revoke(connection: Connection, change: RevokeKey, origin: Origin) -> KeyOut
     return key
 
 
-def _issue(
+def _insert(
     connection: Connection,
     change: CreateKey | RotateKey,
     name: str,
-    scopes: Sequence[str],
+    issue: Issue,
     *,
-    replaces: ApiKeyId | None,
+    replaces: ApiKeyId | None = None,
 ) -> ApiKey:
     secret = change.secret
     stored = (change.organization_id, secret.key_id, secret.prefix, secret.secret_hash)
-    connection.execute(_INSERT, (*stored, name, list(scopes), change.expires_at, replaces))
+    values = (*stored, name, list(issue.scopes), issue.ends_at, replaces)
+    connection.execute(_INSERT, values)
     return _get(connection, change.organization_id, secret.key_id)
 
 

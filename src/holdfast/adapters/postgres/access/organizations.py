@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from uuid import UUID
 
 import psycopg
+from uuid_utils.compat import uuid7
 
 from holdfast.adapters.postgres.connections.connection import (
     CONNECT_TIMEOUT_SECONDS,
@@ -64,22 +65,20 @@ class PostgresOrganizations:
         name: str,
         keys: Sequence[NewSecret],
         *,
-        mode: Mode = Mode.TEST,
-        account_id: UUID | None = None,
         scopes: Sequence[str] = ALL_SCOPES,
     ) -> None:
-        """Create one side with its first keys, or what is missing of it. A known key gets these
+        """Create a test side with its first keys, or what is missing of it. A known key gets these
         scopes."""
         with self._database.transaction() as connection:
-            connection.execute(
-                "INSERT INTO organization (id, name, mode, account_id)"
-                " VALUES (%s, %s, %s, coalesce(%s, gen_random_uuid())) ON CONFLICT DO NOTHING",
-                (organization_id, name, mode.value, account_id),
-            )
-            for key in keys:
-                stored = (key.key_id, key.prefix, key.secret_hash)
-                values = (organization_id, *stored, "first key", list(map(str, scopes)))
-                connection.execute(_INSERT_KEY, values)
+            _insert(connection, Side(organization_id, name, Mode.TEST), uuid7(), keys, scopes)
+
+    def create_account(self, sides: Sequence[Side], key: NewSecret, mode: Mode) -> None:
+        """Create both sides of an organization, and the first key of the one with this mode."""
+        account_id = uuid7()
+        with self._database.transaction() as connection:
+            for side in sides:
+                keys = [key] if side.mode is mode else []
+                _insert(connection, side, account_id, keys, ALL_SCOPES)
 
     def sides(self, organization_id: OrganizationId) -> Sequence[Side]:
         """Both sides of the account, given the id of either; empty if there is no such id."""
@@ -92,3 +91,21 @@ class PostgresOrganizations:
             query = "SELECT organization_id FROM api_key WHERE id = %s"
             row = connection.execute(query, (key_id,)).fetchone()
         return None if row is None else OrganizationId(row[0])
+
+
+def _insert(
+    connection: Connection,
+    side: Side,
+    account_id: UUID,
+    keys: Sequence[NewSecret],
+    scopes: Sequence[str],
+) -> None:
+    connection.execute(
+        "INSERT INTO organization (id, name, mode, account_id) VALUES (%s, %s, %s, %s)"
+        " ON CONFLICT DO NOTHING",
+        (side.organization_id, side.name, side.mode.value, account_id),
+    )
+    for key in keys:
+        stored = (key.key_id, key.prefix, key.secret_hash)
+        values = (side.organization_id, *stored, "first key", list(map(str, scopes)))
+        connection.execute(_INSERT_KEY, values)

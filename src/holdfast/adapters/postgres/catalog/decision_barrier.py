@@ -1,13 +1,13 @@
-"""Waits for the groups that may still decide on an event's old terms.
+"""Waits for the groups that may still decide on the old terms of an event or an organization.
 
 A group takes shared locks on its sessions before it reads their versions, which a change of the
-event raises. So a group that locks a session after the commit sees the change. Groups that locked
+terms raises. So a group that locks a session after the commit sees the change. Groups that locked
 one before are waited for here, as CREATE INDEX CONCURRENTLY waits for older transactions: by
 polling, without a lock, for any number of sessions.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Set
 
 from holdfast.adapters.postgres.catalog import statements as sql
 from holdfast.adapters.postgres.connections.connection import Connection
@@ -21,16 +21,22 @@ from holdfast.ports.store import Contended
 # retries waits here again.
 DECISIONS_SECONDS_MAX = 3.0
 _PAUSE_SECONDS = 0.005
+# Of the whole barrier: an organization may have a hundred thousand sessions.
+SECONDS_MAX = 20.0
 
 
-def await_decisions(database: Database, organization_id: OrganizationId, event_id: EventId) -> None:
-    """Call after committing the change. Raises Contended if a group takes too long."""
-    with database.transaction(organization_id) as connection:
-        sessions = connection.execute(sql.SESSIONS_OF_EVENT, (organization_id, event_id))
-        names = [
+def await_decisions(
+    database: Database, organization_id: OrganizationId, event_id: EventId | None
+) -> None:
+    """Call after committing the change of an event, or of the whole organization. Raises Contended
+    if a group takes too long."""
+    event = {"organization_id": organization_id, "event_id": event_id}
+    with database.transaction(organization_id, seconds=SECONDS_MAX) as connection:
+        sessions = connection.execute(sql.SESSIONS_OF_EVENT, event)
+        names = {
             advisory_name(Resource(ResourceKind.SESSION, organization_id, session_id))
             for (session_id,) in sessions
-        ]
+        }
         give_up_at = time.monotonic() + DECISIONS_SECONDS_MAX
         older = groups_deciding(connection, names)
         while older:
@@ -39,10 +45,10 @@ def await_decisions(database: Database, organization_id: OrganizationId, event_i
             time.sleep(_PAUSE_SECONDS)
             older &= groups_deciding(connection, names)
         # Lock the event first: two changes of it would update its sessions in any order.
-        connection.execute(sql.LOCK_EVENT, (organization_id, event_id))
-        connection.execute(sql.RAISE_VERSIONS_OF_WAITED, (organization_id, event_id))
+        connection.execute(sql.LOCK_EVENTS, event)
+        connection.execute(sql.RAISE_VERSIONS_OF_WAITED, event)
 
 
-def groups_deciding(connection: Connection, names: Sequence[int]) -> set[str]:
+def groups_deciding(connection: Connection, names: Set[int]) -> set[str]:
     """The transactions that hold any of these locks."""
-    return {group for (group,) in connection.execute(sql.GROUPS_DECIDING, (list(names),))}
+    return {group for group, name in connection.execute(sql.GROUPS_DECIDING) if name in names}

@@ -223,16 +223,22 @@ UPDATE event SET name = %s, {_SET_POLICY}, status = %s, sale_starts_at = %s, sal
     metadata = %s::jsonb, updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """  # noqa: S608
-SESSIONS_OF_EVENT = """
-SELECT id FROM session WHERE organization_id = %s AND event_id = %s
+# Without an event, of the whole organization.
+_OF_EVENT = "(%(event_id)s::uuid IS NULL OR {column} = %(event_id)s)"
+SESSIONS_OF_EVENT = f"""
+SELECT id FROM session WHERE organization_id = %(organization_id)s
+    AND {_OF_EVENT.format(column="event_id")}
+"""  # noqa: S608
+LOCK_EVENTS = f"""
+SELECT FROM event WHERE organization_id = %(organization_id)s
+    AND {_OF_EVENT.format(column="id")}
+ORDER BY id FOR UPDATE
 """
-# The transactions that share any of these locks. PostgreSQL shows a lock's name in two halves.
+# The transactions that share advisory locks, and the locks' names, which PostgreSQL shows in two
+# halves. There are few at any time; an organization may have many sessions.
 GROUPS_DECIDING = """
-SELECT DISTINCT l.virtualtransaction
+SELECT l.virtualtransaction, (l.classid::bigint << 32) | l.objid::bigint
 FROM pg_locks l
-JOIN unnest(%s::bigint[]) AS wanted (name)
-    ON l.classid::bigint = (wanted.name >> 32) & 4294967295
-    AND l.objid::bigint = wanted.name & 4294967295
 WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.mode = 'ShareLock' AND l.granted
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
@@ -254,12 +260,13 @@ UPDATE session SET version = version + 1 WHERE organization_id = %s AND event_id
 """
 # Once more, for copies cached meanwhile: the first party of a waitlist raises no version, and
 # readers of the new terms may have missed one that was joining on the old terms.
-RAISE_VERSIONS_OF_WAITED = """
+RAISE_VERSIONS_OF_WAITED = f"""
 UPDATE session s SET version = s.version + 1
-WHERE s.organization_id = %s AND s.event_id = %s AND EXISTS (
+WHERE s.organization_id = %(organization_id)s AND {_OF_EVENT.format(column="s.event_id")}
+    AND EXISTS (
     SELECT FROM waiting_line l
     WHERE l.organization_id = s.organization_id AND l.session_id = s.id)
-"""
+"""  # noqa: S608
 INSERT_POOL = """
 INSERT INTO pool (organization_id, id, session_id, name, total) VALUES (%s, %s, %s, %s, %s)
 """

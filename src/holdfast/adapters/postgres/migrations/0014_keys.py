@@ -18,6 +18,8 @@ ALTER TABLE audit
     DROP COLUMN key_id,
     ADD CONSTRAINT audit_is_about_something
         CHECK (num_nonnulls(hold_id, seat_id, catalog_id) > 0);
+-- Keys that have expired must not come back. Others lose their end.
+UPDATE api_key SET revoked_at = expires_at WHERE revoked_at IS NULL AND expires_at <= now();
 DROP TRIGGER announce ON api_key;
 DROP FUNCTION holdfast_announce_key();
 DROP FUNCTION holdfast_note_key_use(uuid[]);

@@ -63,6 +63,12 @@ class Organization(PolicyRow):
     name = models.TextField()
     mode = models.TextField()
     account_id = models.UUIDField()
+    time_zone = models.TextField()
+    mail_name = models.TextField("sender name", null=True)
+    mail_reply_to = models.TextField("reply-to address", null=True)
+    mail_footer = models.TextField("e-mail footer", null=True)
+    pay_url = models.TextField("payment page", null=True)
+    cart_url = models.TextField("cart page", null=True)
     created_at = models.DateTimeField()
 
     class Meta(PolicyRow.Meta):

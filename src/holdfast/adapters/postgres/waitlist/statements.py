@@ -103,6 +103,7 @@ RETURNING w.session_id
 """
 UNSETTLE_SESSION = _UNSETTLE.format(of_change="s.id")
 UNSETTLE_EVENT = _UNSETTLE.format(of_change="s.event_id")
+UNSETTLE_ORGANIZATION = _UNSETTLE.format(of_change="s.organization_id")
 
 # Counts all earlier parties that want any of the same. The pace is that of its own queue.
 POSITION = """

@@ -68,8 +68,8 @@ async def get_event(context: Context, call: Call, _: NoFields) -> Reply:
 async def create_event(context: Context, call: Call, body: asked.CreateEventRequest) -> Reply:
     sale = SaleTerms(
         EventStatus(body.status),
-        _utc_or_none("sale_starts_at", body.sale_starts_at),
-        _utc_or_none("sale_ends_at", body.sale_ends_at),
+        utc_or_none("sale_starts_at", body.sale_starts_at),
+        utc_or_none("sale_ends_at", body.sale_ends_at),
     )
     policy, metadata = _policy(body.hold_policy), metadata_of(body.metadata)
     create = editor_for(context, call, body).create_event
@@ -84,7 +84,7 @@ async def change_event(context: Context, call: Call, body: asked.ChangeEventRequ
         editor_for(context, call, body).change_event,
         EventId(call.path_id),
         given_or_none(body.name),
-        _policy_change(body.hold_policy),
+        policy_change(body.hold_policy),
         _sale_change(body),
         given_metadata(body.metadata),
     )
@@ -102,7 +102,7 @@ async def get_session(context: Context, call: Call, _: NoFields) -> Reply:
 
 
 async def create_session(context: Context, call: Call, body: asked.CreateSessionRequest) -> Reply:
-    starts_at = _utc_or_none("starts_at", body.starts_at)
+    starts_at = utc_or_none("starts_at", body.starts_at)
     create = editor_for(context, call, body).create_session
     metadata = metadata_of(body.metadata)
     return await edit(context, call, create, body.event_id, body.name, starts_at, metadata)
@@ -110,7 +110,7 @@ async def create_session(context: Context, call: Call, body: asked.CreateSession
 
 async def change_session(context: Context, call: Call, body: asked.ChangeSessionRequest) -> Reply:
     refuse_empty(body)
-    starts_at = _utc_or_none("starts_at", given_or_none(body.starts_at))
+    starts_at = utc_or_none("starts_at", given_or_none(body.starts_at))
     change = editor_for(context, call, body).change_session
     name, metadata = given_or_none(body.name), given_metadata(body.metadata)
     return await edit(context, call, change, SessionId(call.path_id), name, starts_at, metadata)
@@ -189,7 +189,7 @@ async def change_ticket_type(
         name=given_or_none(body.name),
         price_minor=given_or_none(body.price),
         pool_ids=None if isinstance(body.pool_ids, UnsetType) else _pool_ids(body.pool_ids),
-        policy=_policy_change(body.hold_policy),
+        policy=policy_change(body.hold_policy),
         metadata=given_metadata(body.metadata),
     )
 
@@ -303,7 +303,7 @@ def refuse_empty(change: Struct) -> None:
     if not given:
         raise invalid([FieldError("body", "required", "Give at least one field to change")])
     for value in given:
-        if isinstance(value, PolicyChangeRequest) and _policy_change(value) == PolicyChange():
+        if isinstance(value, PolicyChangeRequest) and policy_change(value) == PolicyChange():
             raise invalid(
                 [FieldError("hold_policy", "required", "Give at least one field to change")]
             )
@@ -313,7 +313,7 @@ def _policy(policy: PolicyRequest | None) -> PolicyOverride:
     return PolicyOverride(**structs.asdict(policy)) if policy else PolicyOverride()
 
 
-def _policy_change(change: PolicyChangeRequest | UnsetType) -> PolicyChange | None:
+def policy_change(change: PolicyChangeRequest | UnsetType) -> PolicyChange | None:
     if isinstance(change, UnsetType):
         return None
     fields = structs.asdict(change)
@@ -342,10 +342,10 @@ def _pool_ids(ids: list[PoolId]) -> tuple[PoolId, ...]:
 def _utc_or_unchanged(
     field: str, moment: datetime | UnsetType | None
 ) -> datetime | Unchanged | None:
-    return UNCHANGED if isinstance(moment, UnsetType) else _utc_or_none(field, moment)
+    return UNCHANGED if isinstance(moment, UnsetType) else utc_or_none(field, moment)
 
 
-def _utc_or_none(field: str, moment: datetime | None) -> datetime | None:
+def utc_or_none(field: str, moment: datetime | None) -> datetime | None:
     try:
         return None if moment is None else moment.astimezone(UTC)
     except OverflowError:

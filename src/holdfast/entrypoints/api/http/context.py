@@ -17,6 +17,7 @@ from holdfast.ports.engine import Submit
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
 from holdfast.ports.orders import OrderReader
+from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.payments import DemoTill
 from holdfast.ports.seats import SeatReader
 from holdfast.services.holds.statistics import CountedSale, StatisticsKey
@@ -41,6 +42,7 @@ class Context:
     facts: FactLog
     audit: AuditReader
     keys: KeyStore
+    organizations: OrganizationStore
     forget_key: Callable[[ApiKeyId], None]
     cashier: Cashier
     demo_till: DemoTill | None

@@ -26,6 +26,7 @@ from holdfast.domain.group.outcomes import (
     Waiting,
     Warned,
 )
+from holdfast.domain.organizations import Organization
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.catalog.answers import (
     event_answer,
@@ -47,7 +48,7 @@ from holdfast.ports.paging import Page
 
 T = TypeVar("T")
 
-AnyOutcome = Outcome | CatalogOutcome | ApiKey | IssuedKey
+AnyOutcome = Outcome | CatalogOutcome | ApiKey | IssuedKey | Organization
 Show = Callable[[AnyOutcome], object]
 
 OK = 200
@@ -89,6 +90,7 @@ def answer_of(outcome: AnyOutcome) -> object:
             raise AssertionError("the order has to be read")
         case (
             ApiKey()
+            | Organization()
             | IssuedKey()
             | Expired()
             | Warned()

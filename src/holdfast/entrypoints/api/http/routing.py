@@ -143,6 +143,9 @@ class Endpoint:
                 body = call.body
                 if body is None or len(body) > BODY_BYTES_MAX:
                     body = await self._read_body(call, receive)
+                    # The body may have taken seconds, and the key may have been revoked meanwhile.
+                    if self._bearer.recognized(call) is not principal:
+                        call.principal = await self._bearer.authenticate(call)
                 given = (
                     self._parse_body(call, body)
                     if len(body) <= BODY_BYTES_MAX

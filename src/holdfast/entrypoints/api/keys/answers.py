@@ -50,7 +50,7 @@ class IssuedKeyAnswer(KeyAnswer, frozen=True, kw_only=True):
     secret_key: Annotated[
         str,
         Meta(
-            description="The secret key. It is shown only in this response: store it safely.",
+            description="The secret key. Store it safely: no other call returns it.",
             examples=["hk_test_x7Qa..."],
         ),
     ]

@@ -1,7 +1,6 @@
 """Routes of API keys, and their handlers."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Concatenate, ParamSpec
 
@@ -15,6 +14,7 @@ from holdfast.domain.access.keys import (
 from holdfast.domain.access.scopes import Scope, scopes_named
 from holdfast.domain.ids import ApiKeyId
 from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.entrypoints.api.catalog.handlers import utc_or_none
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
@@ -41,6 +41,7 @@ from holdfast.services.access.keys import KeyAnswered, KeyRing
 
 P = ParamSpec("P")
 _C = RefusalCode
+HTTP_REFUSED = 400
 _PATH = "/api/keys/{key_id}"
 
 
@@ -57,19 +58,34 @@ async def get_key(context: Context, call: Call, _: NoFields) -> Reply:
 async def create_key(context: Context, call: Call, body: CreateKeyRequest) -> Reply:
     scopes = _scopes(body.scopes)
     return await _change(
-        context, call, body, KeyRing.create, body.name, scopes, _utc(body.expires_at)
+        context,
+        call,
+        body,
+        KeyRing.create,
+        body.name,
+        scopes,
+        utc_or_none("expires_at", body.expires_at),
     )
 
 
 async def rotate_key(context: Context, call: Call, body: RotateKeyRequest) -> Reply:
-    key_id = ApiKeyId(call.path_id)
-    return await _change(
-        context, call, body, KeyRing.rotate, key_id, body.overlap_seconds, _utc(body.expires_at)
+    key_id, expires_at = ApiKeyId(call.path_id), utc_or_none("expires_at", body.expires_at)
+    reply = await _change(
+        context, call, body, KeyRing.rotate, key_id, body.overlap_seconds, expires_at
     )
+    if reply.status < HTTP_REFUSED:
+        context.forget_key(key_id)
+    return reply
 
 
 async def revoke_key(context: Context, call: Call, body: NoFields) -> Reply:
-    return await _change(context, call, body, KeyRing.revoke, ApiKeyId(call.path_id))
+    """Every process hears of a change within milliseconds; this one acts on it before it
+    answers."""
+    key_id = ApiKeyId(call.path_id)
+    reply = await _change(context, call, body, KeyRing.revoke, key_id)
+    if reply.status < HTTP_REFUSED:
+        context.forget_key(key_id)
+    return reply
 
 
 async def _change(
@@ -85,16 +101,12 @@ async def _change(
         context.keys,
         principal.organization_id,
         principal.mode,
-        principal.scopes,
+        principal.key_id,
         call.origin,
         idempotency_of(call, call.idempotency_key, body),
         partial(render, call, show=_shown),
     )
     answer = await context.blocking.run(principal.organization_id, change, ring, *args, **kwargs)
-    if hasattr(call, "path_id"):
-        # Every process hears of the change within milliseconds; this one acts on it before it
-        # answers.
-        context.forget_key(ApiKeyId(call.path_id))
     return reply_to(call, answer, _shown)
 
 
@@ -109,14 +121,6 @@ def _scopes(names: list[str]) -> tuple[str, ...]:
             message = f"Must be one of {', '.join(SCOPE_NAMES)}"
             raise invalid([FieldError(f"scopes[{position}]", "invalid_value", message)])
     return tuple(scope.value for scope in scopes_named(names))
-
-
-def _utc(moment: datetime | None) -> datetime | None:
-    try:
-        return None if moment is None else moment.astimezone(UTC)
-    except OverflowError:
-        message = "Must be a time in the years 1 to 9999, in UTC"
-        raise invalid([FieldError("expires_at", "invalid_value", message)]) from None
 
 
 _ISSUING = (_C.SCOPE_NOT_HELD, _C.INVALID_EXPIRY, _C.TOO_MANY_KEYS)

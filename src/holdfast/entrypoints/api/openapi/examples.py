@@ -12,6 +12,10 @@ from holdfast.entrypoints.api.holds.answers import HoldAnswer, HoldPage, hold_an
 from holdfast.entrypoints.api.keys.examples import KEY_ANSWERS, KEY_REQUESTS
 from holdfast.entrypoints.api.openapi.example_values import NOW
 from holdfast.entrypoints.api.orders.examples import HELD, ORDER_ANSWERS, ORDER_REQUESTS, WAITING
+from holdfast.entrypoints.api.organization.examples import (
+    ORGANIZATION_ANSWERS,
+    ORGANIZATION_REQUESTS,
+)
 from holdfast.entrypoints.api.seats.examples import SEAT_ANSWERS, SEAT_REQUESTS
 
 _held = hold_answer(HELD, NOW)
@@ -27,6 +31,7 @@ ANSWERS: Mapping[type[Struct], Struct] = {
         *FACT_ANSWERS,
         *CART_ANSWERS,
         *KEY_ANSWERS,
+        *ORGANIZATION_ANSWERS,
     )
 }
 
@@ -45,5 +50,6 @@ for _name, _request in (
     *CART_REQUESTS,
     *CATALOG_REQUESTS,
     *KEY_REQUESTS,
+    *ORGANIZATION_REQUESTS,
 ):
     REQUESTS.setdefault(type(_request), {})[_name] = _request

@@ -15,6 +15,7 @@ GLOSSARY: Mapping[str, str] = {
     "hold_ids": "Ids of the holds.",
     "key_id": "Id of the API key.",
     "order_id": "Id of the order.",
+    "organization_id": "Id of the organization's test or live side.",
     "pool_id": "Id of the pool.",
     "pool_ids": "Ids of the pools that it draws from.",
     "request_id": "Id of the request, as in the header X-Request-ID.",

@@ -1,0 +1,118 @@
+"""The form for the settings of an organization."""
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from holdfast.domain.ids import OrganizationId
+from holdfast.domain.organizations import SETTINGS, Organization, check_setting
+from holdfast.domain.policy import POLICY_FIELDS
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import InvalidValue
+from holdfast.entrypoints.admin.apps import AdminConfig
+from holdfast.entrypoints.admin.people import origin_of
+from holdfast.services.organizations import SettingsEditor
+
+if TYPE_CHECKING:  # django-unfold has no types
+    from django.forms import NumberInput, Select, TextInput
+else:
+    from unfold.widgets import UnfoldAdminIntegerFieldWidget as NumberInput
+    from unfold.widgets import UnfoldAdminSelectWidget as Select
+    from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
+
+_SWITCH = (("", "Default (off)"), ("true", "On"), ("false", "Off"))
+
+
+class SettingsForm(forms.Form):
+    """One field for each setting and each field of the policy. An empty optional field means the
+    default. Only fields that the person changed count: others may have changed meanwhile."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, setting in SETTINGS.items():
+            self.fields[name] = forms.CharField(
+                label=setting.label.capitalize(),
+                required=setting.is_required,
+                max_length=setting.length_max,
+                widget=TextInput(),
+                help_text=f"{setting.meaning} Example: {setting.example}",
+            )
+        for name, field in POLICY_FIELDS.items():
+            self.fields[name] = (
+                forms.ChoiceField(choices=_SWITCH, required=False, widget=Select())
+                if field.bounds is None
+                else forms.IntegerField(
+                    required=False,
+                    min_value=field.bounds.least,
+                    max_value=field.bounds.most,
+                    widget=NumberInput(),
+                )
+            )
+            self.fields[name].label = field.label.capitalize()
+            self.fields[name].help_text = field.meaning
+        for field_shown in self.fields.values():
+            field_shown.show_hidden_initial = True
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        for name in SETTINGS:
+            try:
+                if name in given:
+                    check_setting(name, given[name] or None)
+            except InvalidValue as error:
+                self.add_error(name, error.message)
+        return given
+
+
+def change_settings(
+    request: HttpRequest, organization_id: UUID, context: dict[str, Any]
+) -> HttpResponse:
+    """The form for an organization that exists."""
+    own = OrganizationId(organization_id)
+    organization = AdminConfig.services.organizations.organization(own)
+    assert organization is not None
+    form = SettingsForm(request.POST or None, initial=_shown(organization))
+    if form.is_valid():
+        given = {name: form.cleaned_data[name] for name in form.changed_data}
+        settings = {name: text or None for name, text in given.items() if name in SETTINGS}
+        policy = {
+            name: _policy_value(value) for name, value in given.items() if name in POLICY_FIELDS
+        }
+        editor = SettingsEditor(AdminConfig.services.organizations, own, origin_of(request))
+        answer = editor.change(policy or None, settings)
+        if not isinstance(answer.outcome, Refusal):
+            messages.success(request, "Settings saved.")
+            return HttpResponseRedirect(
+                reverse("admin:holdfast_organization_change", args=[organization_id])
+            )
+        form.add_error(None, answer.outcome.message)
+    texts = {
+        "title": f"Settings of {organization.name}",
+        "consequence": f"These settings apply to {organization.mode.value} data only. The hold "
+        "policy applies to new holds; events and ticket types can override it.",
+        "button": "Save settings",
+    }
+    return TemplateResponse(request, "holdfast/action.html", {**context, "form": form, **texts})
+
+
+def _shown(organization: Organization) -> dict[str, Any]:
+    policy = organization.policy.by_name().items()
+    return {
+        **organization.settings(),
+        **{name: _switch(value) if isinstance(value, bool) else value for name, value in policy},
+    }
+
+
+def _switch(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _policy_value(value: Any) -> int | None:
+    if value in {"true", "false"}:
+        return bool(value == "true")
+    return None if value in {None, ""} else int(value)
