@@ -102,7 +102,22 @@ def test_every_operation_works_with_the_generated_client(call: GeneratedClient) 
     assert (len(facts.data), facts.has_more) == (2, True)
     assert call("list_facts", cursor=facts.next_cursor).data[0].event_id != facts.data[0].event_id
     assert call("list_audit", action="hold.created").data[0].entry_id > 0
+    manage_keys(call)
+    zone = ("ChangeOrganizationRequest", {"time_zone": "Europe/Berlin"})
+    assert call("change_organization", body=zone).time_zone == "Europe/Berlin"
+    assert call("get_organization").mode == "test"
     assert call.uncalled == set()
+
+
+def manage_keys(call: GeneratedClient) -> None:
+    new: Json = {"name": "Scanner", "scopes": ["holds", "facts:read"]}
+    issued = call("create_key", body=("CreateKeyRequest", new))
+    assert issued.secret_key.startswith(issued.prefix)
+    assert call("get_key", issued.key_id).status == "valid"
+    assert len(call("list_keys", limit=1).data) == 1
+    rotated = call("rotate_key", issued.key_id, body=("RotateKeyRequest", {"overlap_seconds": 60}))
+    assert rotated.replaces == issued.key_id
+    assert call("revoke_key", issued.key_id).status == "revoked"
 
 
 def set_up_a_sale(call: GeneratedClient) -> tuple[UUID, UUID, UUID]:

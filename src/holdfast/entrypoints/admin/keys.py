@@ -37,7 +37,10 @@ NAME_LENGTH_MAX = 200
 DAYS_MAX = 3650
 _SECONDS_PER_HOUR = 3600
 _SCOPES = [
-    *((name, f"{name} ({', '.join(scopes)})") for name, scopes in SCOPE_SETS.items()),
+    *(
+        (name, "all scopes" if name == "all" else f"{name} ({', '.join(scopes)})")
+        for name, scopes in SCOPE_SETS.items()
+    ),
     *((scope.value, scope.value) for scope in Scope),
 ]
 
@@ -133,6 +136,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
             title="New API key",
             consequence=f"Creates a key for the {organization.mode} data of {organization.name}.",
             button="Create key",
+            back=reverse("admin:holdfast_organization_change", args=[organization_id]),
         )
 
     def rotate(self, request: HttpRequest, key_id: UUID) -> HttpResponse:
@@ -149,6 +153,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
             consequence="Creates a key with the same name, scopes and lifetime. The old one stops "
             "after the overlap.",
             button="Rotate key",
+            back=reverse("admin:holdfast_apikey_change", args=[key_id]),
         )
 
     def revoke(self, request: HttpRequest, key_id: UUID) -> HttpResponse:
@@ -167,6 +172,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
             consequence="Requests with this key will be refused immediately. This cannot be "
             "undone.",
             button="Revoke key",
+            back=reverse("admin:holdfast_apikey_change", args=[key_id]),
         )
 
     def _asked(self, request: HttpRequest, form: forms.Form, **texts: str) -> HttpResponse:

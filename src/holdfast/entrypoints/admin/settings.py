@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.organizations import SETTINGS, Organization, check_setting
-from holdfast.domain.policy import POLICY_FIELDS
+from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import InvalidValue
 from holdfast.entrypoints.admin.apps import AdminConfig
@@ -25,6 +25,7 @@ else:
     from unfold.widgets import UnfoldAdminSelectWidget as Select
     from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
 
+_DEFAULTS = HoldPolicy()
 _SWITCH = (("", "Default (off)"), ("true", "On"), ("false", "Off"))
 
 
@@ -50,7 +51,7 @@ class SettingsForm(forms.Form):
                     required=False,
                     min_value=field.bounds.least,
                     max_value=field.bounds.most,
-                    widget=NumberInput(),
+                    widget=NumberInput(attrs={"placeholder": getattr(_DEFAULTS, name)}),
                 )
             )
             self.fields[name].label = field.label.capitalize()
@@ -96,6 +97,7 @@ def change_settings(
         "consequence": f"These settings apply to {organization.mode.value} data only. The hold "
         "policy applies to new holds; events and ticket types can override it.",
         "button": "Save settings",
+        "back": reverse("admin:holdfast_organization_change", args=[organization_id]),
     }
     return TemplateResponse(request, "holdfast/action.html", {**context, "form": form, **texts})
 
