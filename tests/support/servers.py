@@ -58,7 +58,11 @@ class RunningServer:
                 stderr=output,
                 start_new_session=True,
             )
-        self.wait_for("/readyz" if until_ready else "/healthz")
+        try:
+            self.wait_for("/readyz" if until_ready else "/healthz")
+        except BaseException:
+            self.kill()  # nobody else would: the context was not entered
+            raise
         return self
 
     def wait_for(self, path: str, status: int = 200) -> None:
