@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
-from holdfast.domain import refusals
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.immutable import immutable
@@ -12,7 +11,8 @@ from holdfast.domain.organizations import ChangeOrganization
 from holdfast.domain.policy import PolicyChange
 from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.organizations import OrganizationOutcome, OrganizationStore
-from holdfast.ports.store import Rejected, StoreError
+from holdfast.ports.store import StoreError
+from holdfast.services.failures import refusal_for
 
 _log = structlog.get_logger("holdfast.organizations")
 
@@ -36,7 +36,4 @@ class SettingsEditor:
             return self.store.apply(change, self.origin, self.idempotency, self.render)
         except StoreError as error:
             _log.error("organization.change_failed", problem=type(error).__name__)
-            is_final = isinstance(error, Rejected)
-            return StoredAnswer(
-                refusals.internal_error() if is_final else refusals.service_unavailable()
-            )
+            return StoredAnswer(refusal_for(error))

@@ -132,6 +132,17 @@ def successor_expires_at(key: ApiKey, at: datetime) -> datetime | None:
         return key.expires_at  # in the year 9999
 
 
+def successor(
+    old: ApiKey, issuer: ApiKey | None, expires_at: datetime | None, at: datetime
+) -> Issue:
+    """A key with the same scopes. Unless `expires_at` is asked for, it lasts as long as the old one
+    was meant to, but no longer than its issuer."""
+    if expires_at is None:
+        ends = (successor_expires_at(old, at), None if issuer is None else issuer.expires_at)
+        expires_at = min((end for end in ends if end is not None), default=None)
+    return Issue(issuer, old.scopes, expires_at)
+
+
 def overlap_ends_at(key: ApiKey, at: datetime, overlap_seconds: int) -> datetime:
     """When a rotated key expires: never later than it would have."""
     ends_at = at + timedelta(seconds=overlap_seconds)

@@ -2,10 +2,9 @@
 
 import argparse
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
 
 from holdfast.bootstrap.keys import KeyDesk, UnknownKey
 from holdfast.bootstrap.organizations import UnknownOrganization
@@ -20,6 +19,7 @@ from holdfast.entrypoints.cli.terminal import (
     needs_database,
     printable_name,
     say,
+    uuid_argument,
 )
 from holdfast.services.access.keys import KeyAnswered
 
@@ -39,7 +39,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     listing = actions.add_parser("list", help="list the keys of an organization")
     listing.add_argument(
         "organization",
-        type=_uuid,
+        type=uuid_argument,
         help="the id of its test or live side; the keys of both are listed",
     )
     listing.set_defaults(run=show)
@@ -49,7 +49,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Prints a new key with the same name, scopes and lifetime. The old one keeps "
         "working for a while, so that you can switch over.",
     )
-    rotation.add_argument("key", type=_uuid, help="the id of the key")
+    rotation.add_argument("key", type=uuid_argument, help="the id of the key")
     rotation.add_argument(
         "--overlap",
         type=_duration,
@@ -59,7 +59,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     rotation.set_defaults(run=rotate)
     revocation = actions.add_parser("revoke", help="make a key stop working at once")
-    revocation.add_argument("key", type=_uuid, help="the id of the key")
+    revocation.add_argument("key", type=uuid_argument, help="the id of the key")
     add_yes(revocation)
     revocation.set_defaults(run=revoke)
 
@@ -71,7 +71,7 @@ def _register_create(actions: "argparse._SubParsersAction[argparse.ArgumentParse
         description="Creates a key and prints its secret, which is shown only once.",
     )
     creation.add_argument(
-        "organization", type=_uuid, help="the id of the organization's test or live side"
+        "organization", type=uuid_argument, help="the id of the organization's test or live side"
     )
     creation.add_argument("--name", type=printable_name, required=True, help="what the key is for")
     creation.add_argument(
@@ -162,24 +162,12 @@ def _refuse(answer: KeyAnswered) -> None:
         raise CommandFailed(answer.outcome.message)
 
 
-def _checked(check: Callable[[str], object], text: str, rule: str) -> object:
+def _scopes(text: str) -> tuple[Scope, ...]:
     try:
-        return check(text)
+        return scopes_named(text.split(","))
     except ValueError:
-        raise argparse.ArgumentTypeError(rule) from None
-
-
-def _uuid(text: str) -> object:
-    return _checked(UUID, text, "must be an id, such as 0198f1c2-7b1e-7c3a-9d52-3f8a6f0c1b2d")
-
-
-def _scopes(text: str) -> object:
-    known = ", ".join((*SCOPE_SETS, *Scope))
-    return _checked(
-        lambda names: scopes_named(names.split(",")),
-        text,
-        f"must be a comma-separated list of {known}",
-    )
+        known = ", ".join((*SCOPE_SETS, *Scope))
+        raise argparse.ArgumentTypeError(f"must be a comma-separated list of {known}") from None
 
 
 def _duration(text: str) -> int:

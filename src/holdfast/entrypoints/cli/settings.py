@@ -1,7 +1,6 @@
 """`holdfast settings`."""
 
 import argparse
-from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
@@ -13,7 +12,7 @@ from holdfast.domain.organizations import SETTINGS, Organization, check_setting
 from holdfast.domain.policy import POLICY_FIELDS, PolicyChange
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import InvalidValue
-from holdfast.entrypoints.cli.terminal import CommandFailed, needs_database, say
+from holdfast.entrypoints.cli.terminal import CommandFailed, needs_database, say, uuid_argument
 from holdfast.services.organizations import SettingsEditor
 
 _SWITCHES = {"true": 1, "false": 0}
@@ -26,7 +25,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Shows the settings of one side of an organization, and changes those given as "
         "NAME=VALUE. An empty value clears a setting; name and time_zone cannot be empty.",
     )
-    settings.add_argument("organization", type=_uuid, help="the id of its test or live side")
+    settings.add_argument(
+        "organization", type=uuid_argument, help="the id of its test or live side"
+    )
     settings.add_argument(
         "change",
         nargs="*",
@@ -100,13 +101,6 @@ def _policy_value(name: str, text: str) -> int | None:
         raise CommandFailed(field.rule(name))
     field.check(name, int(text))
     return int(text)
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError("must be the id of an organization") from None
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event
+from uuid import UUID
 
 from holdfast.ports.store import StoreError
 
@@ -33,6 +34,16 @@ def printable_name(text: str) -> str:
             f"a name must be 1 to {NAME_LENGTH_MAX} printable characters and must not be blank"
         )
     return text
+
+
+def uuid_argument(text: str) -> UUID:
+    """The type of an argument that is an id."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            "must be an id, such as 0198f1c2-7b1e-7c3a-9d52-3f8a6f0c1b2d"
+        ) from None
 
 
 def say(text: str = "") -> None:

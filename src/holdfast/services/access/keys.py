@@ -5,7 +5,6 @@ from datetime import datetime
 
 import structlog
 
-from holdfast.domain import refusals
 from holdfast.domain.access.keys import (
     ApiKey,
     CreateKey,
@@ -21,8 +20,9 @@ from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.access import KeyOutcome, KeyStore
 from holdfast.ports.answers import StoredAnswer
-from holdfast.ports.store import Rejected, StoreError
+from holdfast.ports.store import StoreError
 from holdfast.services.access.authentication import new_secret_key
+from holdfast.services.failures import refusal_for
 
 KeyAnswered = StoredAnswer[ApiKey | IssuedKey | Refusal]
 
@@ -76,9 +76,6 @@ class KeyRing:
         except StoreError as error:
             kind = type(error).__name__
             _log.error("key.change_failed", change=type(change).__name__, problem=kind)
-            is_final = isinstance(error, Rejected)
-            return StoredAnswer(
-                refusals.internal_error() if is_final else refusals.service_unavailable()
-            )
+            return StoredAnswer(refusal_for(error))
         outcome = None if answer.outcome is None else issued(answer.outcome)
         return StoredAnswer(outcome, answer.body, answer.is_replay)

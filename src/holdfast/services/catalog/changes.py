@@ -7,7 +7,6 @@ from datetime import datetime
 import structlog
 from uuid_utils.compat import uuid7
 
-from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import (
     CatalogChange,
     ChangeBlock,
@@ -35,7 +34,8 @@ from holdfast.domain.policy import PolicyChange, PolicyOverride, Unchanged
 from holdfast.domain.values import NO_METADATA, Metadata
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, CatalogStore
 from holdfast.ports.engine import Submit
-from holdfast.ports.store import Rejected, StoreError
+from holdfast.ports.store import StoreError
+from holdfast.services.failures import refusal_for
 from holdfast.services.waitlist import SESSIONS_PER_RUN, submit_promotions
 
 # Limits the wait for a busy engine: the change is committed, and the promoter will follow.
@@ -212,11 +212,7 @@ class CatalogEditor:
         except StoreError as error:
             kind = type(error).__name__
             _log.error("catalog.failed", change=type(change).__name__, problem=kind)
-            # A rejected change is rejected again: don't retry.
-            is_final = isinstance(error, Rejected)
-            return CatalogAnswer(
-                refusals.internal_error() if is_final else refusals.service_unavailable()
-            )
+            return CatalogAnswer(refusal_for(error))
         self._promote(answer.unsettled)
         return answer
 

@@ -20,7 +20,7 @@ from holdfast.domain.access.keys import (
     RevokeKey,
     RotateKey,
     overlap_ends_at,
-    successor_expires_at,
+    successor,
 )
 from holdfast.domain.access.scopes import Mode
 from holdfast.domain.group.origin import IdempotencyKey, Origin
@@ -180,11 +180,7 @@ def _rotate(
         return refusals.key_not_found()
     if old.status is not KeyStatus.VALID:
         return refusals.key_not_valid(old.status.value)
-    issuer = _issuer(connection, change)
-    expires_at = change.expires_at or successor_expires_at(old, at)
-    if change.expires_at is None and issuer is not None and issuer.expires_at is not None:
-        expires_at = min(expires_at or issuer.expires_at, issuer.expires_at)
-    issue = Issue(issuer, old.scopes, expires_at)
+    issue = successor(old, _issuer(connection, change), change.expires_at, at)
     refusal = issue.refusal(valid_keys, at)
     if refusal is not None:
         return refusal

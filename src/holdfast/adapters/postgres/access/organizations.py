@@ -24,6 +24,11 @@ INSERT INTO api_key (organization_id, id, prefix, secret_hash, name, scopes)
 VALUES (%s, %s, %s, %s, %s, %s)
 ON CONFLICT (organization_id, secret_hash) DO UPDATE SET scopes = excluded.scopes
 """
+_COMPLETE = """
+INSERT INTO organization (id, name, mode, account_id)
+SELECT gen_random_uuid(), name, 'live', account_id FROM organization WHERE id = %s AND mode = 'test'
+ON CONFLICT (account_id, mode) DO NOTHING
+"""
 _SIDES = """
 SELECT o.id, o.name, o.mode FROM organization o
 WHERE o.account_id = (SELECT account_id FROM organization WHERE id = %s) ORDER BY o.mode
@@ -67,10 +72,11 @@ class PostgresOrganizations:
         *,
         scopes: Sequence[str] = ALL_SCOPES,
     ) -> None:
-        """Create a test side with its first keys, or what is missing of it. A known key gets these
-        scopes."""
+        """Create a test side with its first keys and an empty live side, or what is missing of
+        them. A known key gets these scopes."""
         with self._database.transaction() as connection:
             _insert(connection, Side(organization_id, name, Mode.TEST), uuid7(), keys, scopes)
+            connection.execute(_COMPLETE, (organization_id,))
 
     def create_account(self, sides: Sequence[Side], key: NewSecret, mode: Mode) -> None:
         """Create both sides of an organization, and the first key of the one with this mode."""

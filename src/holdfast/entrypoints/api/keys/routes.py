@@ -28,6 +28,7 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to_reading,
 )
 from holdfast.entrypoints.api.http.route import Route
+from holdfast.entrypoints.api.http.routing import HTTP_REFUSED
 from holdfast.entrypoints.api.http.shapes import NoFields, PageQuery
 from holdfast.entrypoints.api.keys.answers import IssuedKeyAnswer, KeyAnswer, KeyPage, key_answer
 from holdfast.entrypoints.api.keys.requests import (
@@ -41,7 +42,6 @@ from holdfast.services.access.keys import KeyAnswered, KeyRing
 
 P = ParamSpec("P")
 _C = RefusalCode
-HTTP_REFUSED = 400
 _PATH = "/api/keys/{key_id}"
 
 

@@ -9,7 +9,11 @@ from holdfast.domain.access.scopes import Scope
 from holdfast.domain.organizations import SETTINGS, Organization, check_setting
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import InvalidValue
-from holdfast.entrypoints.api.catalog.handlers import policy_change, refuse_empty
+from holdfast.entrypoints.api.catalog.handlers import (
+    IMPORT_SECONDS_MAX,
+    policy_change,
+    refuse_empty,
+)
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
@@ -48,7 +52,12 @@ async def change_organization(
         partial(render, call, show=_shown),
     )
     policy = policy_change(body.hold_policy)
-    answer = await context.blocking.run(organization_id, editor.change, policy, settings)
+    if policy is None:
+        answer = await context.blocking.run(organization_id, editor.change, None, settings)
+    else:
+        # It concerns every session, so it shares the threads of other large changes.
+        change = partial(editor.change, policy, settings)
+        answer = await context.imports.run_for(IMPORT_SECONDS_MAX, organization_id, change)
     return reply_to(call, answer, _shown)
 
 
