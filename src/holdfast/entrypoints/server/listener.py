@@ -1,6 +1,6 @@
 """Accepts connections.
 
-libuv accepts one connection in each turn of the event loop. With a thousand busy connections, a turn
+libuv accepts one connection per turn of the event loop. With a thousand busy connections, a turn
 takes a tenth of a second and more, so newcomers would wait for seconds or minutes, behind those who got in.
 """
 
