@@ -220,8 +220,8 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
 
 
 def _refused_like_rivals(ledger: Ledger, placement: Placement) -> Refusal | None:
-    """The refusal that an earlier command of the group got for the same seats. It does not depend on
-    who asks, unless they have one of these seats. A stampede consists of such commands."""
+    """The refusal that an earlier command of the group got for the same seats. It is the same for
+    everybody who has none of these seats. A stampede consists of such commands."""
     refusal = None if placement.rivalry is None else ledger.contested.get(placement.rivalry)
     if refusal is None:
         return None

@@ -1,7 +1,7 @@
 """Accepts connections.
 
 libuv accepts one connection per turn of the event loop. With a thousand busy connections, a turn
-takes a tenth of a second and more, so newcomers would wait for seconds or minutes, behind those who got in.
+takes a tenth of a second and more, and newcomers would wait for minutes behind those who got in.
 """
 
 import asyncio
