@@ -197,9 +197,8 @@ def test_rivals_for_different_selections_are_told_about_their_own(
         venue.seats("Stalls A 1", holder=buyer(5)),
     )
     assert codes(outcomes) == [HELD, HELD, HELD, "Placed"]
-    contested = [
-        [each["seat_number"] for each in outcome.details["contested_seats"]]  # type: ignore[index, union-attr]
-        for outcome in outcomes
-        if isinstance(outcome, Refusal)
+    contested: list[Any] = [
+        outcome.details["contested_seats"] for outcome in outcomes if isinstance(outcome, Refusal)
     ]
-    assert contested == [["3"], ["2", "3"], ["2"]]
+    numbers = [[each["seat_number"] for each in seats] for seats in contested]
+    assert numbers == [["3"], ["2", "3"], ["2"]]
