@@ -1,7 +1,7 @@
 """Accepts connections.
 
 libuv accepts one connection per turn of the event loop. With a thousand busy connections, a turn
-takes a tenth of a second and more, and newcomers would wait for minutes behind those who got in.
+takes a tenth of a second and more, and newcomers would wait for seconds behind those who got in.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Callable
 import structlog
 
 BACKLOG = 4_096
-# In one turn of the event loop: those who are connected wait meanwhile, about 5 ms.
+# In one turn of the event loop: those who are connected wait meanwhile.
 ACCEPTED_AT_ONCE_MAX = 128
 # After the system has refused to accept, because it is out of files or memory.
 PAUSE_SECONDS = 1.0
