@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from holdfast.entrypoints.api.http.parsing import read_body
 from holdfast.entrypoints.api.http.routing import Edge
 from holdfast.entrypoints.server.connection import Connection
 from holdfast.entrypoints.server.connections import Connections
+from holdfast.entrypoints.server.listener import Listener
 
 WAIT_SECONDS_MAX = 20
 LARGE = b"x" * 4_000_000
@@ -112,16 +114,16 @@ async def hosting(
 ) -> AsyncIterator[Host]:
     connections = Connections(Edge(answer), rest, connections_max)
     connections.date = b"Tue, 17 Nov 2026 12:00:00 GMT"
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(partial(Connection, connections), "127.0.0.1", 0)
-    host = Host(connections, server.sockets[0].getsockname()[1])
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    host = Host(connections, listening.getsockname()[1])
+    listener = Listener(listening, partial(Connection, connections))
     try:
         yield host
     finally:
         for client in host.clients:
             client.writer.close()
-        server.close()
-        await server.wait_closed()
+        listener.close()
 
 
 def run(test: Callable[[], Any]) -> None:

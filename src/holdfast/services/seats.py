@@ -1,6 +1,5 @@
 """Finds the session of a seat, to reserve it."""
 
-from collections import OrderedDict
 from threading import Lock
 
 from holdfast.domain.ids import EventId, OrganizationId, SeatId, SessionId
@@ -20,15 +19,11 @@ class SeatFinder:
     def __init__(self, seats: SeatReader) -> None:
         self._seats = seats
         self._lock = Lock()
-        self._remembered: OrderedDict[SeatPath, SessionId] = OrderedDict()
+        self._remembered: dict[SeatPath, SessionId] = {}
 
     def remembered(self, path: SeatPath) -> SessionId | None:
         """Never blocks."""
-        with self._lock:
-            session_id = self._remembered.get(path)
-            if session_id is not None:
-                self._remembered.move_to_end(path)
-            return session_id
+        return self._remembered.get(path)
 
     def find(self, path: SeatPath) -> SessionId | Refusal:
         """Look the seat up. Blocks."""
@@ -39,5 +34,5 @@ class SeatFinder:
         with self._lock:
             self._remembered[path] = session_id
             if len(self._remembered) > REMEMBERED_MAX:
-                self._remembered.popitem(last=False)
+                del self._remembered[next(iter(self._remembered))]  # the oldest
         return session_id

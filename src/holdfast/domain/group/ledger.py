@@ -28,6 +28,7 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import Seat
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.domain.waitlist.queues import Waitlist
@@ -74,6 +75,8 @@ class Ledger:
     freed: set[SessionKey] = field(default_factory=set)
     # Seats that this group has sold, which the survey does not know either.
     sold_seats: set[SeatId] = field(default_factory=set)
+    # Refusals of seats that others have, by what rivals ask for; forgotten with the next change.
+    contested: dict[tuple[int | bool, ...], Refusal] = field(default_factory=dict)
     # What this group has changed so far: pools, and units by second of lapse.
     moved_pools: set[PoolId] = field(default_factory=set)
     moved_lapse: dict[tuple[PoolId, datetime], int] = field(default_factory=dict)
@@ -117,13 +120,16 @@ class Ledger:
     def apply(
         self,
         transitions: Iterable[Transition],
-        seat_transitions: Iterable[SeatTransition] = (),
+        seat_transitions: Collection[SeatTransition] = (),
         order: Order | None = None,
         passed: Collection[UUID] = (),
     ) -> None:
         """Apply all changes or none: new pools and seats are built, and so validated, before any is
         stored. `passed` are the overtaken waitlist queues."""
         transitions = tuple(transitions)
+        if not (transitions or seat_transitions or order or passed):
+            return
+        self.contested.clear()
         held, sold, lapse = moves_of(transitions)
         moved = {
             pool_id: self.pools[pool_id].moved(held.get(pool_id, 0), sold.get(pool_id, 0))

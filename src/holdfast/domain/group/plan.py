@@ -30,6 +30,8 @@ class GroupPlan:
 
     survey: Survey
     seats: SeatPlanning = field(init=False)
+    # The footprint that rivals share, apart from the hold that each may create.
+    of_rivals: dict[tuple[int | bool, ...], Footprint] = field(default_factory=dict)
     _waitlists: WaitlistPlanning = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,6 +1,7 @@
 """Places a hold, all or nothing."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -16,7 +17,14 @@ from holdfast.domain.group.footprint import (
     seats_to_survey,
 )
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.group.outcomes import Decision, NeedsMore, Outcome, Placed, Waiting
+from holdfast.domain.group.outcomes import (
+    NOTHING_MORE,
+    Decision,
+    NeedsMore,
+    Outcome,
+    Placed,
+    Waiting,
+)
 from holdfast.domain.group.plan import (
     SEATS_FREED_BY_ONE_MAX,
     GroupPlan,
@@ -38,12 +46,13 @@ from holdfast.domain.holds.preconditions import (
     refuse_status,
 )
 from holdfast.domain.ids import PoolId, SeatId, TicketTypeId
-from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.assignment import claim_of, pools_of_alternatives, seat_resources
 from holdfast.domain.seats.seat_choice import Picked, own_hold, pick_seats
 from holdfast.domain.waitlist.entry import is_behind_queue, wait_or_refuse
 
 _SESSION, _POOL = ResourceKind.SESSION, ResourceKind.POOL
+_TAKEN_BY_OTHERS = {RefusalCode.SEAT_HELD_BY_ANOTHER_USER, RefusalCode.SEAT_NOT_AVAILABLE}
 
 
 class PlaceHold(Placement, Command):
@@ -62,7 +71,16 @@ class PlaceHold(Placement, Command):
         )
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
-        return footprint_of(plan, self, learnt)
+        rivalry = self.rivalry
+        has_own_locks = self.idempotency is not None or self.is_id_from_client
+        if rivalry is None or has_own_locks or learnt is not NOTHING_MORE:
+            return footprint_of(plan, self, learnt)
+        if rivalry in plan.of_rivals:
+            return replace(plan.of_rivals[rivalry], new_holds=(self.hold_key,))
+        footprint = footprint_of(plan, self, learnt)
+        if footprint.holding is None:
+            plan.of_rivals[rivalry] = footprint
+        return footprint
 
     def decide(self, ledger: Ledger) -> Decision:
         return place(ledger, self)
@@ -177,7 +195,8 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
     if session is None:
         return Decision(refusals.invalid_session())
     outcome = (
-        refuse_status(session)
+        (_refused_like_rivals(ledger, placement) if ledger.contested else None)
+        or refuse_status(session)
         or (own_hold(ledger, placement) if placement.named_seats else None)
         or refuse_asks(session, placement.asks, ledger.now)
     )
@@ -194,8 +213,23 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
     if problem is not None:
         return Decision(problem)
     if isinstance(picked, Refusal):
+        if placement.rivalry is not None and picked.code in _TAKEN_BY_OTHERS:
+            ledger.contested[placement.rivalry] = picked
         return wait_or_refuse(ledger, session, placement, picked)
     return _place(ledger, session, placement, picked)
+
+
+def _refused_like_rivals(ledger: Ledger, placement: Placement) -> Refusal | None:
+    """The refusal that an earlier command of the group got for the same seats. It is the same for
+    everybody who has none of these seats. A stampede consists of such commands."""
+    refusal = None if placement.rivalry is None else ledger.contested.get(placement.rivalry)
+    if refusal is None:
+        return None
+    holder_key = placement.holder.key
+    for seat_id in placement.named_seats:
+        if ledger.seats[seat_id].holder_key == holder_key:
+            return None
+    return refusal
 
 
 def _place(

@@ -92,22 +92,34 @@ class Placement:
     session_key: SessionKey = field(init=False)
     named_seats: tuple[SeatId, ...] = field(init=False)
     takes_fewer: bool = field(init=False)  # as many as there are
+    # Equal for rivals: new holds for the same seats, which differ only in who asks. None if the
+    # placement has more to it: a cart, or a ticket type, whose policy may limit the holder.
+    rivalry: tuple[int | bool, ...] | None = field(init=False)
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.asks) <= LINES_MAX:
             raise InvalidValue("invalid_lines", f"A hold must have 1 to {LINES_MAX} lines")
         assert not self.items or len(self.items) == len(self.asks)
         has_seats = takes_fewer = False
+        is_plain = not self.is_cart
         for ask in self.asks:
             if isinstance(ask, SeatAsk):
                 has_seats = True
-            elif ask.at_least is not None:
-                takes_fewer = True
+                is_plain = is_plain and ask.ticket_type_id is None
+            else:
+                is_plain = False
+                takes_fewer = takes_fewer or ask.at_least is not None
         compute = object.__setattr__
         compute(self, "hold_key", (self.organization_id, self.hold_id))
         compute(self, "session_key", (self.organization_id, self.session_id))
         compute(self, "named_seats", named_seats(self.asks) if has_seats else ())
         compute(self, "takes_fewer", takes_fewer)
+        compute(self, "rivalry", self._rivalry() if is_plain else None)
+
+    def _rivalry(self) -> tuple[int | bool, ...]:
+        """As numbers, because ids are slow to compare."""
+        ids = (self.organization_id, self.session_id, *self.named_seats)
+        return (self.wants_alternative, *[each.int for each in ids])
 
     @property
     def wish(self) -> Wish:

@@ -14,11 +14,11 @@ import uvloop
 from holdfast.entrypoints.asgi.app import Application
 from holdfast.entrypoints.server.connection import Connection
 from holdfast.entrypoints.server.connections import Connections
+from holdfast.entrypoints.server.listener import Listener
 
 CONNECTIONS_MAX = 8_192
 # Files that the process needs besides connections.
 _OTHER_FILES = 256
-_BACKLOG = 4_096
 _CHECK_SECONDS = 1.0
 # At shutdown: half for bodies that are still arriving, half for the last responses.
 FINISH_SECONDS_MAX = 10.0
@@ -41,11 +41,9 @@ async def _serve(create: Callable[[], Application], listening: socket.socket) ->
     async with application.running():
         clock = loop.create_task(_keep_time(connections))
         await asyncio.sleep(0)  # lets the clock set `now` and `date`
-        server = await loop.create_server(
-            partial(Connection, connections), sock=listening, backlog=_BACKLOG
-        )
+        listener = Listener(listening, partial(Connection, connections))
         await is_stopping.wait()
-        server.close()
+        listener.close()
         await _finish(connections)
         clock.cancel()
 
