@@ -11,7 +11,7 @@ first party has waited longest, so if it may be overtaken once more, so may ever
 One lock per session guards the waitlist. Every command that joins, leaves or frees places takes it.
 """
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -23,7 +23,7 @@ from holdfast.domain.holds.hold import Hold, Line
 from holdfast.domain.ids import BlockId, HoldKey, PoolId, SeatId, SessionKey, TicketTypeId
 from holdfast.domain.immutable import immutable
 
-# Parties of a queue that are read.
+# Parties of a session that are read: as many of each queue, and at least one.
 LOOK_AHEAD = 64
 PROMOTIONS_MAX = 32
 # Queues per session: each release looks at the first party of every one.
@@ -122,9 +122,23 @@ class Waitlist:
     # Queues to be written.
     changed: set[UUID] = field(default_factory=set)
     was_settled: bool = field(init=False)
+    # Queues by what they want. Made on demand, and then replaced, never changed: copies share it.
+    _by_want: Mapping[UUID, frozenset[UUID]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+    # The parties that want any of the same, by wants asked for so far.
+    _waiting_for: dict[frozenset[UUID], int] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         self.was_settled = self.is_settled
+
+    def copy(self, *, is_settled: bool) -> "Waitlist":
+        """The same queues for another group to change."""
+        copy = Waitlist(self.session_key, dict(self.queues), is_settled)
+        copy._by_want = self._index()
+        return copy
 
     def __bool__(self) -> bool:
         return bool(self.queues)
@@ -159,11 +173,19 @@ class Waitlist:
         return len(self.queues) < QUEUES_MAX or queue_id_of(wants) in self.queues
 
     def sharing(self, wants: frozenset[UUID]) -> Iterator[WaitlistQueue]:
-        return (queue for queue in self.queues.values() if not wants.isdisjoint(queue.wants))
+        """The queues that want any of the same."""
+        by_want = self._index()
+        ids = frozenset[UUID]().union(*(by_want.get(want, ()) for want in wants))
+        return (self.queues[queue_id] for queue_id in ids)
 
     def position_at_end(self, wants: frozenset[UUID]) -> int:
         """The queue position of a newcomer: behind all who want any of the same."""
-        return 1 + sum(queue.waiting for queue in self.sharing(wants))
+        waiting = self._waiting_for.get(wants)
+        if waiting is None:
+            waiting = self._waiting_for[wants] = sum(
+                queue.waiting for queue in self.queues.values() if not wants.isdisjoint(queue.wants)
+            )
+        return 1 + waiting
 
     def in_order(self) -> list[Hold]:
         """All parties that were read, earliest first."""
@@ -187,7 +209,7 @@ class Waitlist:
 
     def without(self, hold: Hold) -> "Waitlist":
         """A copy without this party."""
-        copy = Waitlist(self.session_key, dict(self.queues), self.is_settled)
+        copy = self.copy(is_settled=self.is_settled)
         copy.left(hold, is_served=False)
         return copy
 
@@ -204,7 +226,35 @@ class Waitlist:
 
     def _put(self, queue: WaitlistQueue) -> None:
         self.changed.add(queue.id)
+        before = self.queues.get(queue.id)
         if queue.waiting:
             self.queues[queue.id] = queue
         else:
             self.queues.pop(queue.id, None)
+        joined = queue.waiting - (before.waiting if before else 0)
+        if not joined:
+            return
+        for wants in self._waiting_for:
+            if not wants.isdisjoint(queue.wants):
+                self._waiting_for[wants] += joined
+        if before is None or not queue.waiting:
+            self._reindex(queue)
+
+    def _index(self) -> Mapping[UUID, frozenset[UUID]]:
+        if self._by_want is None:
+            by_want: dict[UUID, set[UUID]] = {}
+            for queue in self.queues.values():
+                for want in queue.wants:
+                    by_want.setdefault(want, set()).add(queue.id)
+            self._by_want = {want: frozenset(ids) for want, ids in by_want.items()}
+        return self._by_want
+
+    def _reindex(self, queue: WaitlistQueue) -> None:
+        """Update the index for a queue that was opened or has ended."""
+        if self._by_want is None:
+            return
+        by_want, ids = dict(self._by_want), {queue.id}
+        for want in queue.wants:
+            known = by_want.get(want, frozenset())
+            by_want[want] = known | ids if queue.waiting else known - ids
+        self._by_want = {want: known for want, known in by_want.items() if known}

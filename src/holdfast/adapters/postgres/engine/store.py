@@ -19,6 +19,7 @@ from holdfast.adapters.postgres.engine.rows import columns
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
+from holdfast.adapters.postgres.waitlist.cache import WaitlistCache
 from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists, QueueQueries
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import (
@@ -43,8 +44,6 @@ from holdfast.ports.store import CommitState, CommitToken, StoreUnavailable
 # How long to ask about a transaction whose connection was lost during COMMIT.
 RESOLVE_SECONDS = 3.0
 RESOLVE_PAUSE_SECONDS = 0.05
-# Only the owner of a waitlist's lock needs to know whether it is settled.
-_UNTOLD: dict[SessionKey, bool] = {}
 
 
 class PostgresStore:
@@ -52,7 +51,7 @@ class PostgresStore:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._memories = Memories(OfferCache(), SeatMaps(), BusyWaitlists())
+        self._memories = Memories(OfferCache(), SeatMaps(), BusyWaitlists(), WaitlistCache())
         self._watchdog = Watchdog()
 
     def connect(self) -> "PostgresConnection":
@@ -145,7 +144,7 @@ class _Surveyor:
     """Reads what a group may need, without locks."""
 
     def __init__(self, memories: Memories) -> None:
-        self._offers, self._seat_maps, self._busy_waitlists = memories
+        self._offers, self._seat_maps, self._busy_waitlists, self._waitlists = memories
 
     def known(self, needs: Needs) -> Survey | None:
         """The survey from caches alone, or None if that is not enough."""
@@ -222,7 +221,7 @@ def _is_more_needed(needs: Needs, seen: Survey) -> bool:
 def _waitlists(connection: Statements, keys: frozenset[SessionKey]) -> dict[SessionKey, Waitlist]:
     if not keys:
         return {}
-    return QueueQueries(connection, sorted(keys), LOOK_AHEAD).waitlists(_UNTOLD)
+    return QueueQueries(connection, sorted(keys), LOOK_AHEAD).waitlists()
 
 
 def _rows(connection: Statements, statement: str, keys: Collection[Sequence[Any]]) -> Iterable[Row]:

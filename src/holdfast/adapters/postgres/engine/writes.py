@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any
+from uuid import UUID
 
 from holdfast.adapters.postgres.audit.rows import audit_row
 from holdfast.adapters.postgres.connections.pipeline import Pipeline, Row, Statements
@@ -89,8 +90,11 @@ def _joined(statements: Sequence[str]) -> str:
     return f"WITH {named} {last}"
 
 
-def write_group(pipeline: Pipeline, writes: GroupWrites, position: str) -> None:
-    """`position` is the position of the group's facts in the log."""
+def write_group(
+    pipeline: Pipeline, writes: GroupWrites, position: str, version: UUID | None
+) -> None:
+    """`position` is the position of the group's facts in the log; `version` is the new version of
+    the waitlists that it changes, if it has locked any."""
     connection = JoinedStatements(pipeline)
     now, transitions = writes.ledger.now, writes.transitions
     if transitions:
@@ -99,8 +103,8 @@ def write_group(pipeline: Pipeline, writes: GroupWrites, position: str) -> None:
         _write_holds(connection, writes, position)
         if any(each.after.waiting or (each.before and each.before.waiting) for each in transitions):
             write_places(connection, writes.waiting_places())
-    if writes.ledger.waitlists:
-        write_queues(connection, writes.ledger.waitlists.values())
+    if version is not None:
+        write_queues(connection, writes.ledger.waitlists.values(), version)
     seats = writes.changed_seats() if writes.ledger.seats else []
     if seats:
         changed = rows.columns(map(changed_seat_row, seats))
