@@ -86,7 +86,7 @@ class PostgresGroup:
         self._references = references
         self._queues: Mapping[SessionKey, KeptWaitlist] = {}  # of the locked waitlists
         self._transaction_id = 0
-        self._position = 0  # in the log of facts
+        self.position = 0  # of its facts in their log
         self.is_over = True  # until a transaction is open, there is nothing to roll back
 
     def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
@@ -103,7 +103,7 @@ class PostgresGroup:
             reading = Reading(connection, ordered, wanted, self._waitlists)
             ledger = reading.ledger()
             self._transaction_id = reading.transaction_id
-            self._position = reading.position
+            self.position = reading.position
             ledger.sessions = self._current_sessions(connection, reading.session_versions)
             if ledger.waitlists:
                 self._queues = reading.queues
@@ -147,7 +147,7 @@ class PostgresGroup:
         version = uuid4() if writes.ledger.waitlists else None
         with self._link.exchange() as connection:
             try:
-                write_group(connection, writes, str(self._position), version)
+                write_group(connection, writes, str(self.position), version)
                 commit = connection.execute(sql.COMMIT)
                 connection.send()
             except psycopg.Error as error:
@@ -165,7 +165,7 @@ class PostgresGroup:
         self._busy_waitlists.saw(waitlists.values())
         for key, waitlist in waitlists.items():
             if waitlist.is_dirty():
-                kept = self._queues[key].after(version, waitlist, self._position)
+                kept = self._queues[key].after(version, waitlist, self.position)
                 self._waitlists.keep(key, kept)
 
     def _token(self, writes: GroupWrites) -> CommitToken:

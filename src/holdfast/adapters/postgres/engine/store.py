@@ -51,14 +51,14 @@ class PostgresStore:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._memories = Memories(OfferCache(), SeatMaps(), BusyWaitlists(), WaitlistCache())
+        self.memories = Memories(OfferCache(), SeatMaps(), BusyWaitlists(), WaitlistCache())
         self._watchdog = Watchdog()
 
     def connect(self) -> "PostgresConnection":
         # A new connection may reach another server, after a failover, where the same version of a
         # session has other contents.
-        link = Link(self._url, self._watchdog, on_open=self._memories.offers.clear)
-        return PostgresConnection(link, self._memories)
+        link = Link(self._url, self._watchdog, on_open=self.memories.offers.clear)
+        return PostgresConnection(link, self.memories)
 
 
 class PostgresConnection:
