@@ -27,7 +27,6 @@ from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.new_hold import reference_of
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.seats.seat_plan import Seating
-from holdfast.domain.waitlist.queues import Waitlist
 from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Rejected, Wanted
 
 _WAITED_FOR = {
@@ -144,10 +143,10 @@ class PostgresGroup:
         return known | self._offers.load(connection, stale) if stale else known
 
     def write_and_commit(self, writes: GroupWrites) -> None:
-        version = uuid4() if writes.ledger.waitlists else None
+        versions = self._new_versions(writes.ledger) if writes.ledger.waitlists else {}
         with self._link.exchange() as connection:
             try:
-                write_group(connection, writes, str(self.position), version)
+                write_group(connection, writes, str(self.position), versions)
                 commit = connection.execute(sql.COMMIT)
                 connection.send()
             except psycopg.Error as error:
@@ -158,15 +157,20 @@ class PostgresGroup:
             if commit.tag != b"COMMIT":
                 raise Rejected(f"COMMIT answered {commit.tag.decode()}")
             self.is_over = True
-        if version is not None:
-            self._remember(writes.ledger.waitlists, version)
+        if writes.ledger.waitlists:
+            self._busy_waitlists.saw(writes.ledger.waitlists.values())
+        for key, version in versions.items():
+            kept = self._queues[key].after(version, writes.ledger.waitlists[key], self.position)
+            self._waitlists.keep(key, kept)
 
-    def _remember(self, waitlists: Mapping[SessionKey, Waitlist], version: UUID) -> None:
-        self._busy_waitlists.saw(waitlists.values())
-        for key, waitlist in waitlists.items():
-            if waitlist.is_dirty():
-                kept = self._queues[key].after(version, waitlist, self.position)
-                self._waitlists.keep(key, kept)
+    def _new_versions(self, ledger: Ledger) -> dict[SessionKey, UUID]:
+        """The new versions of waitlists that have changed, or have none yet."""
+        version = uuid4()
+        return {
+            key: version
+            for key, waitlist in ledger.waitlists.items()
+            if waitlist.is_dirty() or self._queues[key].version is None
+        }
 
     def _token(self, writes: GroupWrites) -> CommitToken:
         return CommitToken(self._transaction_id, writes.witness())

@@ -1,7 +1,7 @@
 """Writes a group's results in a few set-based statements."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -25,7 +25,7 @@ from holdfast.adapters.postgres.waitlist.rows import write_places, write_queues
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import FactType, Transition
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.ids import HoldKey
+from holdfast.domain.ids import HoldKey, SessionKey
 from holdfast.domain.slices import Rests
 from holdfast.ports.store import GroupWrites
 
@@ -91,10 +91,10 @@ def _joined(statements: Sequence[str]) -> str:
 
 
 def write_group(
-    pipeline: Pipeline, writes: GroupWrites, position: str, version: UUID | None
+    pipeline: Pipeline, writes: GroupWrites, position: str, versions: Mapping[SessionKey, UUID]
 ) -> None:
-    """`position` is the position of the group's facts in the log; `version` is the new version of
-    the waitlists that it changes, if it has locked any."""
+    """`position` is the position of the group's facts in the log; `versions` are the new ones of
+    waitlists."""
     connection = JoinedStatements(pipeline)
     now, transitions = writes.ledger.now, writes.transitions
     if transitions:
@@ -103,8 +103,8 @@ def write_group(
         _write_holds(connection, writes, position)
         if any(each.after.waiting or (each.before and each.before.waiting) for each in transitions):
             write_places(connection, writes.waiting_places())
-    if version is not None:
-        write_queues(connection, writes.ledger.waitlists.values(), version)
+    if versions:
+        write_queues(connection, writes.ledger.waitlists, versions)
     seats = writes.changed_seats() if writes.ledger.seats else []
     if seats:
         changed = rows.columns(map(changed_seat_row, seats))

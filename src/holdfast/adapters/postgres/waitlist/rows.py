@@ -92,27 +92,29 @@ def write_places(connection: Statements, moved: Mapping[HoldKey, Hold]) -> None:
         connection.execute(sql.PUT_PLACES, rows.columns(waiting))
 
 
-def write_queues(connection: Statements, waitlists: Iterable[Waitlist], version: UUID) -> None:
-    """`version` is a new one, of the changed waitlists."""
+def write_queues(
+    connection: Statements,
+    waitlists: Mapping[SessionKey, Waitlist],
+    versions: Mapping[SessionKey, UUID],
+) -> None:
+    """Write the changed queues of the waitlists that get a new version."""
     ended: list[rows.Row] = []
     put: list[rows.Row] = []
     changed: list[rows.Row] = []
-    for waitlist in waitlists:
-        key = waitlist.session_key
+    for key, version in versions.items():
+        waitlist = waitlists[key]
         for queue_id in waitlist.changed:
             queue = waitlist.queues.get(queue_id)
             if queue is None:
                 ended.append((*key, queue_id))
             else:
                 put.append((*key, *_queue_row(queue)))
-        if waitlist.is_dirty():
-            changed.append((*key, waitlist.is_settled, version))
+        changed.append((*key, waitlist.is_settled, version))
     if ended:
         connection.execute(sql.DELETE_QUEUES, rows.columns(ended))
     if put:
         connection.execute(sql.PUT_QUEUES, rows.columns(put))
-    if changed:
-        connection.execute(sql.UPDATE_WAITLISTS, rows.columns(changed))
+    connection.execute(sql.UPDATE_WAITLISTS, rows.columns(changed))
 
 
 def _queue_row(queue: WaitlistQueue) -> rows.Row:
