@@ -11,7 +11,7 @@ first party has waited longest, so if it may be overtaken once more, so may ever
 One lock per session guards the waitlist. Every command that joins, leaves or frees places takes it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -105,6 +105,40 @@ class WaitlistQueue:
 
 
 @dataclass(slots=True)
+class QueueIndex:
+    """By what is wanted: the queues, and how many parties wait for it."""
+
+    queue_ids: dict[UUID, frozenset[UUID]]
+    waiting: dict[UUID, int]
+
+    @classmethod
+    def of(cls, queues: Iterable[WaitlistQueue]) -> "QueueIndex":
+        ids: dict[UUID, set[UUID]] = {}
+        waiting: dict[UUID, int] = {}
+        for queue in queues:
+            for want in queue.wants:
+                ids.setdefault(want, set()).add(queue.id)
+                waiting[want] = waiting.get(want, 0) + queue.waiting
+        return cls({want: frozenset(each) for want, each in ids.items()}, waiting)
+
+    def copy(self) -> "QueueIndex":
+        return QueueIndex(self.queue_ids.copy(), self.waiting.copy())
+
+    def ids_of(self, wants: Iterable[UUID]) -> frozenset[UUID]:
+        return frozenset[UUID]().union(*(self.queue_ids.get(want, ()) for want in wants))
+
+    def put(self, before: WaitlistQueue | None, after: WaitlistQueue) -> None:
+        joined = after.waiting - (before.waiting if before else 0)
+        for want in after.wants if joined else ():
+            self.waiting[want] = self.waiting.get(want, 0) + joined
+            ids = self.queue_ids.get(want, frozenset())
+            if before is None:
+                self.queue_ids[want] = ids | {after.id}
+            elif not after.waiting:
+                self.queue_ids[want] = ids - {after.id}
+
+
+@dataclass(slots=True)
 class Waitlist:
     """The queues of one session, including the group's changes so far. It is unsettled if a party
     may be due for promotion but time or a lock was missing."""
@@ -122,14 +156,8 @@ class Waitlist:
     # Queues to be written.
     changed: set[UUID] = field(default_factory=set)
     was_settled: bool = field(init=False)
-    # Queues by what they want. Made on demand, and then replaced, never changed: copies share it.
-    _by_want: Mapping[UUID, frozenset[UUID]] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
-    # The parties that want any of the same, by wants asked for so far.
-    _waiting_for: dict[frozenset[UUID], int] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    # Made on demand.
+    _index: "QueueIndex | None" = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.was_settled = self.is_settled
@@ -137,7 +165,7 @@ class Waitlist:
     def copy(self, *, is_settled: bool) -> "Waitlist":
         """The same queues for another group to change."""
         copy = Waitlist(self.session_key, dict(self.queues), is_settled)
-        copy._by_want = self._index()
+        copy._index = self._indexed().copy()
         return copy
 
     def __bool__(self) -> bool:
@@ -174,18 +202,16 @@ class Waitlist:
 
     def sharing(self, wants: frozenset[UUID]) -> Iterator[WaitlistQueue]:
         """The queues that want any of the same."""
-        by_want = self._index()
-        ids = frozenset[UUID]().union(*(by_want.get(want, ()) for want in wants))
-        return (self.queues[queue_id] for queue_id in ids)
+        return (self.queues[queue_id] for queue_id in self._indexed().ids_of(wants))
 
     def position_at_end(self, wants: frozenset[UUID]) -> int:
         """The queue position of a newcomer: behind all who want any of the same."""
-        waiting = self._waiting_for.get(wants)
-        if waiting is None:
-            waiting = self._waiting_for[wants] = sum(
-                queue.waiting for queue in self.queues.values() if not wants.isdisjoint(queue.wants)
-            )
-        return 1 + waiting
+        index = self._indexed()
+        # Mostly, all queues want the same pool of the whole venue, and few need to be counted.
+        common = max(wants, key=lambda want: len(index.queue_ids.get(want, ())))
+        others = index.ids_of(wants - {common}) - index.queue_ids.get(common, frozenset())
+        waiting = index.waiting.get(common, 0)
+        return 1 + waiting + sum(self.queues[queue_id].waiting for queue_id in others)
 
     def in_order(self) -> list[Hold]:
         """All parties that were read, earliest first."""
@@ -231,30 +257,10 @@ class Waitlist:
             self.queues[queue.id] = queue
         else:
             self.queues.pop(queue.id, None)
-        joined = queue.waiting - (before.waiting if before else 0)
-        if not joined:
-            return
-        for wants in self._waiting_for:
-            if not wants.isdisjoint(queue.wants):
-                self._waiting_for[wants] += joined
-        if before is None or not queue.waiting:
-            self._reindex(queue)
+        if self._index is not None:
+            self._index.put(before, queue)
 
-    def _index(self) -> Mapping[UUID, frozenset[UUID]]:
-        if self._by_want is None:
-            by_want: dict[UUID, set[UUID]] = {}
-            for queue in self.queues.values():
-                for want in queue.wants:
-                    by_want.setdefault(want, set()).add(queue.id)
-            self._by_want = {want: frozenset(ids) for want, ids in by_want.items()}
-        return self._by_want
-
-    def _reindex(self, queue: WaitlistQueue) -> None:
-        """Update the index for a queue that was opened or has ended."""
-        if self._by_want is None:
-            return
-        by_want, ids = dict(self._by_want), {queue.id}
-        for want in queue.wants:
-            known = by_want.get(want, frozenset())
-            by_want[want] = known | ids if queue.waiting else known - ids
-        self._by_want = {want: known for want, known in by_want.items() if known}
+    def _indexed(self) -> "QueueIndex":
+        if self._index is None:
+            self._index = QueueIndex.of(self.queues.values())
+        return self._index
