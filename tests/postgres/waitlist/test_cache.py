@@ -15,10 +15,13 @@ from holdfast.adapters.postgres.waitlist import cache as cache_module
 from holdfast.adapters.postgres.waitlist import statements
 from holdfast.adapters.postgres.waitlist.cache import KeptWaitlist, WaitlistCache
 from holdfast.adapters.postgres.waitlist.rows import QueueQueries
+from holdfast.domain.group.footprint import Needs
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import SessionKey
+from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
-from holdfast.ports.store import CommitUnknown, Rejected
+from holdfast.ports.store import CommitState, CommitUnknown, Rejected
+from tests.contract.venues import Plan
 from tests.contract.worlds import PostgresWorld
 from tests.faults.proxy import Fault, Proxy
 from tests.postgres.rounds import Round, Rounds
@@ -174,8 +177,9 @@ def test_a_commit_of_unknown_outcome_is_seen_as_it_turned_out(rounds: Rounds, fa
     far = Rounds(PostgresWorld(proxy.url), rounds.venue)
     first, *_ = wait(far, "floor", count=3)
     proxy.fault_next(fault)
-    with pytest.raises(CommitUnknown):
+    with pytest.raises(CommitUnknown) as lost:
         promote_and_join(far, first)
+    assert far.connection.resolve(lost.value.token) is not CommitState.UNKNOWN
     assert_is_current(far)
     far.close()
     proxy.close()
@@ -237,6 +241,22 @@ def test_lanes_share_the_queues(rounds: Rounds, reads: list[list[SessionKey]]) -
     for lane in lanes:
         assert_is_current(lane)
     lanes[1].close()
+
+
+def test_the_survey_uses_the_queues_in_memory_while_they_are_current(
+    rounds: Rounds, reads: list[list[SessionKey]]
+) -> None:
+    plan = Plan(dict.fromkeys(POOLS, 100), {"standing": ("floor",)}, HoldPolicy(waitlist=True))
+    rounds.venue = rounds.world.build(plan)
+    needs = Needs(waitlists=frozenset({rounds.session_key}))
+    holds = wait(rounds, "floor", count=2)
+    reads.clear()
+    assert rounds.connection.survey(needs).waitlists[rounds.session_key].in_order() == holds
+    assert not reads
+    with rounds.in_another_process() as other:
+        holds += wait(other, "floor")
+    for _ in range(2):
+        assert rounds.connection.survey(needs).waitlists[rounds.session_key].in_order() == holds
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -19,8 +19,8 @@ from holdfast.adapters.postgres.engine.rows import columns
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
-from holdfast.adapters.postgres.waitlist.cache import WaitlistCache
-from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists, QueueQueries
+from holdfast.adapters.postgres.waitlist.cache import WaitlistCache, survey_waitlists
+from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import (
     Needs,
@@ -38,7 +38,6 @@ from holdfast.domain.ids import (
     SessionKey,
 )
 from holdfast.domain.seats.seat_plan import Seating
-from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
 from holdfast.ports.store import CommitState, CommitToken, StoreUnavailable
 
 # How long to ask about a transaction whose connection was lost during COMMIT.
@@ -185,7 +184,12 @@ class _Surveyor:
             carts=carts,
             busy_waitlists=self._busy_waitlists.among(sessions),
         )
-        seen = replace(seen, waitlists=_waitlists(connection, waitlists_to_survey(needs, seen)))
+        seen = replace(
+            seen,
+            waitlists=survey_waitlists(
+                connection, self._waitlists, waitlists_to_survey(needs, seen)
+            ),
+        )
         seats = seats_to_survey(needs, seen)
         seatings = self._seatings(connection, seats, sessions, is_patient)
         return replace(
@@ -216,12 +220,6 @@ class _Surveyor:
 def _is_more_needed(needs: Needs, seen: Survey) -> bool:
     seats = seats_to_survey(needs, seen)
     return bool(seats.seatings or seats.blocks_of or waitlists_to_survey(needs, seen))
-
-
-def _waitlists(connection: Statements, keys: frozenset[SessionKey]) -> dict[SessionKey, Waitlist]:
-    if not keys:
-        return {}
-    return QueueQueries(connection, sorted(keys), LOOK_AHEAD).waitlists()
 
 
 def _rows(connection: Statements, statement: str, keys: Collection[Sequence[Any]]) -> Iterable[Row]:

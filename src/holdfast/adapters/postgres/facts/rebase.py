@@ -26,7 +26,7 @@ SELECT holdfast_log_is_ahead(%s) OR EXISTS (
 # then either ended, or gets a higher number.
 _LOCK = """
 SET LOCAL lock_timeout = '30s';
-LOCK TABLE pool, seat, hold, outbox, relay_cursor, fact_horizon IN EXCLUSIVE MODE
+LOCK TABLE waitlist, pool, seat, hold, outbox, relay_cursor, fact_horizon IN EXCLUSIVE MODE
 """
 
 # To just before the first fact that may not have been relayed: better twice than never. Facts

@@ -105,6 +105,26 @@ def _size(kept: KeptWaitlist) -> int:
     return LOOK_AHEAD + len(kept.waitlist.queues)
 
 
+def survey_waitlists(
+    connection: Statements, cache: WaitlistCache, keys: Iterable[SessionKey]
+) -> dict[SessionKey, Waitlist]:
+    """The queues as they are now, without locks. Not to be changed."""
+    known = {
+        key: kept
+        for key in keys
+        if (kept := cache.get(key)) is not None
+        and not (kept.is_contested or kept.lacking(LOOK_AHEAD))
+    }
+    versions = connection.execute(sql.VERSIONS, rows.columns(known)) if known else ()
+    found = {
+        (organization_id, session_id): known[organization_id, session_id].waitlist
+        for organization_id, session_id, version in versions
+        if version == known[organization_id, session_id].version
+    }
+    others = sorted(key for key in keys if key not in found)
+    return found | QueueQueries(connection, others, LOOK_AHEAD).waitlists() if others else found
+
+
 class QueueReading:
     """The queues of sessions whose waitlists a group locks. What is probably not in memory is
     queried together with the locks; what turns out to be stale, afterwards."""

@@ -23,6 +23,16 @@ CROSS JOIN LATERAL (
 ) h
 """  # noqa: S608
 
+# Without the lock, for the survey.
+VERSIONS = """
+SELECT w.organization_id, w.session_id, w.version
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM waitlist
+    WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
+    OFFSET 0
+) w
+"""
 QUEUES = """
 SELECT l.organization_id, l.session_id, l.id, l.wants, l.waiting, l.passes, l.opened_at, l.served
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
