@@ -101,7 +101,14 @@ def write_group(
         _write_pools(connection, writes)
         _write_lapse(connection, writes.ledger)
         _write_holds(connection, writes, position)
-        if any(each.after.waiting or (each.before and each.before.waiting) for each in transitions):
+        waiting = [
+            each
+            for each in transitions
+            if each.after.waiting or (each.before and each.before.waiting)
+        ]
+        if waiting:
+            # Otherwise, other processes would not notice the change.
+            assert all(each.after.session_key in versions for each in waiting)
             write_places(connection, writes.waiting_places())
     if versions:
         write_queues(connection, writes.ledger.waitlists, versions)
