@@ -110,6 +110,16 @@ class Rounds:
     def __post_init__(self) -> None:
         self.connection = self.world.store.connect()
 
+    @contextmanager
+    def in_another_process(self) -> Iterator["Rounds"]:
+        """For the same venue, with nothing in memory."""
+        other = Rounds(PostgresWorld(self.world.url), self.venue)
+        yield other
+        other.close()
+
+    def close(self) -> None:
+        self.connection.close()
+
     @property
     def session_key(self) -> SessionKey:
         return (self.venue.organization_id, self.venue.session_id)

@@ -219,7 +219,7 @@ def test_changed_queues_and_waiting_places_are_written_by_key(large: Large) -> N
         write_statements.REMOVE_LINES: (organizations, ids, [0] * GROUP, [2] * GROUP),
         waiting_statements.DELETE_PLACES: (organizations, ids),
         waiting_statements.DELETE_QUEUES: (organizations[:1], sessions, queues),
-        waiting_statements.SETTLE: (organizations[:1], sessions, [False]),
+        waiting_statements.UPDATE_WAITLISTS: (organizations[:1], sessions, [False], queues),
     }
     for query, parameters in writes.items():
         nodes = large.plan(large.engine, query, parameters, measured=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import psycopg
 
@@ -17,7 +17,8 @@ from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.seats.rows import seat_from_row
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
-from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists, QueueQueries
+from holdfast.adapters.postgres.waitlist.cache import KeptWaitlist, QueueReading, WaitlistCache
+from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists
 from holdfast.domain.catalog.model import Pool, SessionCatalog
 from holdfast.domain.group.footprint import Holding, Resource, ResourceKind, lock_order
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
@@ -74,15 +75,17 @@ class Memories(NamedTuple):
     offers: OfferCache
     seat_maps: SeatMaps
     busy_waitlists: BusyWaitlists
+    waitlists: WaitlistCache
 
 
 class PostgresGroup:
     def __init__(self, link: Link, memories: Memories, references: ReferenceNumbers) -> None:
         self._link = link
-        self._offers, self._seat_maps, self._busy_waitlists = memories
+        self._offers, self._seat_maps, self._busy_waitlists, self._waitlists = memories
         self._references = references
+        self._queues: Mapping[SessionKey, KeptWaitlist] = {}  # of the locked waitlists
         self._transaction_id = 0
-        self._position = 0  # in the log of facts
+        self.position = 0  # of its facts in their log
         self.is_over = True  # until a transaction is open, there is nothing to roll back
 
     def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
@@ -93,15 +96,16 @@ class PostgresGroup:
             wait_for is None
         )  # not in a patient lane: its work is large
         with self._link.exchange() as connection:
-            begin(connection, organizations)
+            begin(connection, organizations, sql.SET_ORGANIZATIONS_OF_GROUP)
             if wait_for is not None and wait_for.kind in _WAITED_FOR:
                 connection.execute(_WAITED_FOR[wait_for.kind], wait_for[1:])
-            reading = Reading(connection, ordered, wanted)
+            reading = Reading(connection, ordered, wanted, self._waitlists)
             ledger = reading.ledger()
             self._transaction_id = reading.transaction_id
-            self._position = reading.position
+            self.position = reading.position
             ledger.sessions = self._current_sessions(connection, reading.session_versions)
             if ledger.waitlists:
+                self._queues = reading.queues
                 self._busy_waitlists.saw(ledger.waitlists.values())
                 ledger.seatings = self._seatings(connection, ledger, wanted)
             for key in wanted.new_holds:
@@ -139,9 +143,10 @@ class PostgresGroup:
         return known | self._offers.load(connection, stale) if stale else known
 
     def write_and_commit(self, writes: GroupWrites) -> None:
+        versions = self._new_versions(writes.ledger) if writes.ledger.waitlists else {}
         with self._link.exchange() as connection:
             try:
-                write_group(connection, writes, str(self._position))
+                write_group(connection, writes, str(self.position), versions)
                 commit = connection.execute(sql.COMMIT)
                 connection.send()
             except psycopg.Error as error:
@@ -154,6 +159,18 @@ class PostgresGroup:
             self.is_over = True
         if writes.ledger.waitlists:
             self._busy_waitlists.saw(writes.ledger.waitlists.values())
+        for key, version in versions.items():
+            kept = self._queues[key].after(version, writes.ledger.waitlists[key], self.position)
+            self._waitlists.keep(key, kept)
+
+    def _new_versions(self, ledger: Ledger) -> dict[SessionKey, UUID]:
+        """The new versions of waitlists that have changed, or have none yet."""
+        version = uuid4()
+        return {
+            key: version
+            for key, waitlist in ledger.waitlists.items()
+            if waitlist.is_dirty() or self._queues[key].version is None
+        }
 
     def _token(self, writes: GroupWrites) -> CommitToken:
         return CommitToken(self._transaction_id, writes.witness())
@@ -170,8 +187,16 @@ def _is_certainly_rolled_back(error: psycopg.Error) -> bool:
 class Reading:
     """The statements of the first round trip, sent together and read afterwards."""
 
-    def __init__(self, connection: Pipeline, ordered: Sequence[Resource], wanted: Wanted) -> None:
+    def __init__(
+        self,
+        connection: Pipeline,
+        ordered: Sequence[Resource],
+        wanted: Wanted,
+        waitlists: WaitlistCache,
+    ) -> None:
         self._connection = connection
+        self._waitlists_kept = waitlists
+        self.queues: dict[SessionKey, KeptWaitlist] = {}  # of the locked waitlists
         of_kind: dict[ResourceKind, list[Resource]] = {}
         for resource in ordered:
             of_kind.setdefault(resource.kind, []).append(resource)
@@ -203,11 +228,7 @@ class Reading:
         connection, wanted = self._connection, self._wanted
         unseen = [hold for hold in self._holds if hold[1:] not in wanted.known]
         self._existing = self._send(sql.EXISTING_HOLDS, unseen)
-        self._queues = (
-            QueueQueries(connection, _session_keys(self._waitlists), wanted.look_ahead)
-            if self._waitlists
-            else None
-        )
+        self._queues = self._send_queues() if self._waitlists else None
         self._holdings = _send_holdings(connection, wanted.holdings) if wanted.holdings else []
         sessions = of_kind.get(ResourceKind.SESSION, [])
         self.session_versions: Iterable[Row] = self._send(sql.SESSION_VERSIONS, sessions) or ()
@@ -219,6 +240,10 @@ class Reading:
         self._paid = connection.execute(sql.PAID_ORDERS, payments) if payments else None
         carts = rows.columns(wanted.carts) if wanted.carts else None
         self._carts = connection.execute(waiting_sql.NEWEST_OF_CARTS, carts) if carts else None
+
+    def _send_queues(self) -> QueueReading:
+        keys = _session_keys(self._waitlists)
+        return QueueReading(self._connection, self._waitlists_kept, keys, self._wanted.look_ahead)
 
     def ledger(self) -> Ledger:
         ((now, transaction_id, *_),) = self._clock  # tests slow it with one more column
@@ -260,14 +285,16 @@ class Reading:
             found.setdefault((hold.session_key, hold.holder.key), []).append(hold)
         ledger.holdings = {key: tuple(holds) for key, holds in found.items()}
 
-    def _read_waitlists(self, ledger: Ledger, queues: QueueQueries) -> None:
-        is_settled: dict[SessionKey, bool] = {
-            (organization_id, session_id): value
-            for organization_id, session_id, value in self._waitlist_rows or ()
-        }
-        waitlists = queues.waitlists(is_settled)
-        ledger.waitlists = {key: waitlists[key] for key in is_settled}
-        self.position = max(self.position, queues.position)
+    def _read_waitlists(self, ledger: Ledger, queues: QueueReading) -> None:
+        is_settled: dict[SessionKey, bool] = {}
+        versions: dict[SessionKey, UUID | None] = {}
+        for organization_id, session_id, value, version in self._waitlist_rows or ():
+            key: SessionKey = (organization_id, session_id)
+            is_settled[key], versions[key] = value, version
+        self.queues = queues.states(versions)
+        for key, kept in self.queues.items():
+            ledger.waitlists[key] = kept.waitlist.copy(is_settled=is_settled[key])
+            self.position = max(self.position, kept.position)
 
     def _locked_holds(self, locked: Rows) -> Iterator[Hold]:
         """As the survey saw them; those changed since are read again."""

@@ -23,6 +23,12 @@ DISCARD_PLANS = "DISCARD PLANS"
 
 # Row-level security: the organizations of this transaction, for this transaction only.
 SET_ORGANIZATIONS = "SELECT set_config('holdfast.organizations', %s, true)"
+# A group also says that it gives the waitlists that it changes a new version. Without that, a
+# trigger removes the version (migration 0017).
+SET_ORGANIZATIONS_OF_GROUP = """
+SELECT set_config('holdfast.organizations', %s, true),
+    set_config('holdfast.versions_waitlists', 'true', true)
+"""
 
 # (1) sessions, shared, then (2) keys: in this order, and without waiting.
 TRY_ADVISORY_LOCKS = """
@@ -34,7 +40,7 @@ FROM unnest(%s::bigint[], %s::boolean[]) AS wanted (name, is_shared)
 # (3) waitlists, then pools. Rows locked by others are left out, and their commands wait in a lock
 # queue.
 LOCK_WAITLISTS = """
-SELECT w.organization_id, w.session_id, w.is_settled
+SELECT w.organization_id, w.session_id, w.is_settled, w.version
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
 CROSS JOIN LATERAL (
     SELECT * FROM waitlist

@@ -1,10 +1,11 @@
 """Writes a group's results in a few set-based statements."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any
+from uuid import UUID
 
 from holdfast.adapters.postgres.audit.rows import audit_row
 from holdfast.adapters.postgres.connections.pipeline import Pipeline, Row, Statements
@@ -24,7 +25,7 @@ from holdfast.adapters.postgres.waitlist.rows import write_places, write_queues
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import FactType, Transition
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.ids import HoldKey
+from holdfast.domain.ids import HoldKey, SessionKey
 from holdfast.domain.slices import Rests
 from holdfast.ports.store import GroupWrites
 
@@ -89,18 +90,28 @@ def _joined(statements: Sequence[str]) -> str:
     return f"WITH {named} {last}"
 
 
-def write_group(pipeline: Pipeline, writes: GroupWrites, position: str) -> None:
-    """`position` is the position of the group's facts in the log."""
+def write_group(
+    pipeline: Pipeline, writes: GroupWrites, position: str, versions: Mapping[SessionKey, UUID]
+) -> None:
+    """`position` is the position of the group's facts in the log; `versions` are the new ones of
+    waitlists."""
     connection = JoinedStatements(pipeline)
     now, transitions = writes.ledger.now, writes.transitions
     if transitions:
         _write_pools(connection, writes)
         _write_lapse(connection, writes.ledger)
         _write_holds(connection, writes, position)
-        if any(each.after.waiting or (each.before and each.before.waiting) for each in transitions):
+        waiting = [
+            each
+            for each in transitions
+            if each.after.waiting or (each.before and each.before.waiting)
+        ]
+        if waiting:
+            # Otherwise, other processes would not notice the change.
+            assert all(each.after.session_key in versions for each in waiting)
             write_places(connection, writes.waiting_places())
-    if writes.ledger.waitlists:
-        write_queues(connection, writes.ledger.waitlists.values())
+    if versions:
+        write_queues(connection, writes.ledger.waitlists, versions)
     seats = writes.changed_seats() if writes.ledger.seats else []
     if seats:
         changed = rows.columns(map(changed_seat_row, seats))
