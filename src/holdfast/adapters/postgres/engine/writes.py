@@ -101,9 +101,9 @@ def write_group(pipeline: Pipeline, writes: GroupWrites, position: str) -> None:
             write_places(connection, writes.waiting_places())
     if writes.ledger.waitlists:
         write_queues(connection, writes.ledger.waitlists.values())
-    seats = writes.changed_seats() if writes.ledger.seats else []
+    seats = writes.ledger.moved_seats
     if seats:
-        changed = rows.columns(map(changed_seat_row, seats))
+        changed = rows.columns(map(changed_seat_row, seats.values()))
         connection.execute(sql.UPDATE_SEATS, (position, *changed))
     if len(transitions) > WRITTEN_AT_ONCE_MAX:
         connection.start()

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from uuid_utils.compat import uuid7
+from uuid_utils import uuid7
 
 from holdfast.adapters.postgres.engine.rows import ColumnList, Row
 from holdfast.domain.facts import Fact
@@ -25,7 +25,7 @@ def fact_row(fact: Fact) -> Row:
     assert subject is not None
     return (
         fact.organization_id,
-        uuid7(),
+        str(uuid7()),
         fact.hold_id,
         fact.seat_id,
         fact.version,
