@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from uuid_utils import uuid7
 
-from holdfast.adapters.postgres.engine.rows import ColumnList, Row
+from holdfast.adapters.postgres.engine.rows import ColumnList, Json, Row
 from holdfast.domain.facts import Fact
 from holdfast.ports.facts.log import PARTITIONS, Position, StoredFact
 
@@ -31,7 +31,7 @@ def fact_row(fact: Fact) -> Row:
         fact.version,
         fact.type.value,
         subject.int % PARTITIONS,
-        _json.encode(fact.payload).decode(),
+        Json(_json.encode(fact.payload)),
     )
 
 
