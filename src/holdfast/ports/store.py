@@ -31,7 +31,6 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Checkout, Order
-from holdfast.domain.seats.seat import Seat
 
 # StoreError
 # |-- StoreUnavailable   unreachable or unable to serve; nothing was committed
@@ -107,12 +106,6 @@ class GroupWrites:
             seat = self.seat_transitions[-1].after
             return Witness(seat.organization_id, seat.id, seat.version, is_hold=False)
         return None
-
-    def changed_seats(self) -> list[Seat]:
-        """The changed seats in their final state."""
-        ids = {seat.id for each in self.transitions for seat, _ in each.seat_moves()}
-        ids |= {each.after.id for each in self.seat_transitions}
-        return [self.ledger.seats[seat_id] for seat_id in sorted(ids)]
 
     def changed_holds(self) -> dict[HoldKey, Hold]:
         """The changed holds, without new ones, in their final state."""

@@ -227,7 +227,7 @@ class MemoryGroup:
                 store.stored_holds[transition.after.key] = transition.after
             for pool_id in writes.ledger.moved_pools:
                 store.pools[pool_id] = writes.ledger.pools[pool_id]
-            for seat in writes.changed_seats():
+            for seat in writes.ledger.moved_seats.values():
                 store.seats[seat.id] = seat
             store.facts += writes.facts()
             store.audit += writes.audit()

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from operator import attrgetter
 from uuid import UUID
 
 from holdfast.domain.catalog.model import Pool, SessionCatalog
@@ -77,7 +76,8 @@ class Ledger:
     sold_seats: set[SeatId] = field(default_factory=set)
     # Refusals of seats that others have, by what rivals ask for; forgotten with the next change.
     contested: dict[tuple[int | bool, ...], Refusal] = field(default_factory=dict)
-    # What this group has changed so far: pools, and units by second of lapse.
+    # What this group has changed so far: seats, pools, and units by second of lapse.
+    moved_seats: dict[SeatId, Seat] = field(default_factory=dict)
     moved_pools: set[PoolId] = field(default_factory=set)
     moved_lapse: dict[tuple[PoolId, datetime], int] = field(default_factory=dict)
 
@@ -136,8 +136,7 @@ class Ledger:
             for pool_id in (held | sold if sold else held)
             if held.get(pool_id) or sold.get(pool_id)
         }
-        has_seats = self.seats or any(map(attrgetter("has_seats"), transitions))
-        seats = self._moved_seats(transitions) if has_seats else {}
+        seats = self._seats_after(transitions)
         seats |= {each.after.id: each.after for each in seat_transitions}
         self.pools.update(moved)
         self.moved_pools.update(moved)
@@ -161,10 +160,10 @@ class Ledger:
         if order is not None and order.used_payment is not None:
             self.paid.setdefault(order.used_payment, order.id)
 
-    def _moved_seats(self, transitions: Iterable[Transition]) -> dict[SeatId, Seat]:
+    def _seats_after(self, transitions: Iterable[Transition]) -> dict[SeatId, Seat]:
         seats: dict[SeatId, Seat] = {}
         for transition in transitions:
-            for seat, move in transition.seat_moves():
+            for seat, move in transition.seat_moves:
                 before = seats.get(seat.id) or self.seats[seat.id]
                 seats[seat.id] = seat_after(before, move, transition.after)
         return seats
@@ -210,4 +209,4 @@ class Ledger:
                 self.sold_seats.add(seat.id)
             if seat.is_free(self.now) and not self.seats[seat.id].is_free(self.now):
                 self.freed.add((seat.organization_id, seat.session_id))
-            self.seats[seat.id] = seat
+            self.seats[seat.id] = self.moved_seats[seat.id] = seat

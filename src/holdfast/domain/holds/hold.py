@@ -118,14 +118,18 @@ class Line:
     item: CartItem | None = None
     wish: SeatWish | None = None
 
+    def numbered(self, number: int) -> "Line":
+        if self.number == number:
+            return self
+        price, pools = self.unit_price_minor, self.pool_ids
+        of_hold = (self.seat, number, self.item, self.wish)
+        return Line(self.ticket_type_id, self.quantity, price, pools, *of_hold)
+
 
 def numbered_lines(lines: Iterable[Line], version: int) -> tuple[Line, ...]:
     """Number the lines that a version of a hold adds."""
     first = 0 if version == 1 else version * _LINES_PER_VERSION
-    return tuple(
-        line if line.number == number else replace(line, number=number)
-        for number, line in enumerate(lines, first)
-    )
+    return tuple([line.numbered(number) for number, line in enumerate(lines, first)])
 
 
 @immutable
@@ -168,10 +172,10 @@ class Hold:
     quantity: int = field(init=False)
 
     def __post_init__(self) -> None:
-        seats = tuple(line.seat for line in self.lines if line.seat is not None)
+        seats = tuple([line.seat for line in self.lines if line.seat is not None])
         object.__setattr__(self, "key", (self.organization_id, self.id))
         object.__setattr__(self, "seats", seats)
-        object.__setattr__(self, "quantity", sum(line.quantity for line in self.lines))
+        object.__setattr__(self, "quantity", sum([line.quantity for line in self.lines]))
 
     @property
     def session_key(self) -> SessionKey:
@@ -359,11 +363,18 @@ _values_of = attrgetter(*_FIELDS)
 
 def warning_time(now: datetime, expires_at: datetime, warning_seconds: int) -> datetime | None:
     """When to warn; None without a warning period, or if it has already begun."""
+    if not warning_seconds:
+        return None
     warn_at = expires_at - timedelta(seconds=warning_seconds)
-    return warn_at if warning_seconds and warn_at > now else None
+    return warn_at if warn_at > now else None
 
 
 @lru_cache(maxsize=16)  # for all holds of a group
+def end_of_hold(now: datetime, ttl_seconds: int) -> datetime:
+    return rounded_up(now) + timedelta(seconds=ttl_seconds)
+
+
+@lru_cache(maxsize=16)
 def rounded_up(moment: datetime) -> datetime:
     """Round up to whole seconds, so that buyers never get less time than promised."""
     return datetime.fromtimestamp(math.ceil(moment.timestamp()), UTC)

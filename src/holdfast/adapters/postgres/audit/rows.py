@@ -2,7 +2,7 @@
 
 import msgspec
 
-from holdfast.adapters.postgres.engine.rows import ColumnList, Row
+from holdfast.adapters.postgres.engine.rows import ColumnList, Json, Row
 from holdfast.domain.facts import AuditRecord
 from holdfast.ports.audit.attempts import FailedAttempt
 
@@ -25,8 +25,8 @@ def audit_row(record: AuditRecord) -> Row:
         origin.request_id,
         origin.ip,
         origin.user_agent,
-        None if record.old is None else _json.encode(record.old).decode(),
-        _json.encode(record.new).decode(),
+        None if record.old is None else Json(_json.encode(record.old)),
+        Json(_json.encode(record.new)),
     )
 
 

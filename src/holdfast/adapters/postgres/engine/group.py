@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 import psycopg
@@ -210,7 +210,7 @@ class Reading:
         names = [advisory_name(resource) for resource in self._advisory]
         shared = [resource.kind is ResourceKind.SESSION for resource in self._advisory]
         self._got = connection.execute(
-            sql.TRY_ADVISORY_LOCKS, (rows.array(names), rows.array(shared))
+            sql.TRY_ADVISORY_LOCKS, (rows.wire_array(names), rows.wire_array(shared))
         )
         self._waitlist_rows = self._send(sql.LOCK_WAITLISTS, self._waitlists)
         self._pool_rows = self._send(sql.LOCK_POOLS, self._pools)
@@ -236,9 +236,9 @@ class Reading:
         keys = of_kind.get(ResourceKind.IDEMPOTENCY_KEY, [])
         self._answers = self._send(sql.RECORDED_ANSWERS, keys)
         self._receipts = _read_receipts(connection, wanted) if wanted.receipts else None
-        payments = rows.columns(wanted.payments) if wanted.payments else None
+        payments = rows.wire_columns(wanted.payments) if wanted.payments else None
         self._paid = connection.execute(sql.PAID_ORDERS, payments) if payments else None
-        carts = rows.columns(wanted.carts) if wanted.carts else None
+        carts = rows.wire_columns(wanted.carts) if wanted.carts else None
         self._carts = connection.execute(waiting_sql.NEWEST_OF_CARTS, carts) if carts else None
 
     def _send_queues(self) -> QueueReading:
@@ -307,7 +307,7 @@ class Reading:
             else:
                 changed.append((organization_id, hold_id))
         if changed:
-            columns = rows.columns(changed)
+            columns = rows.wire_columns(changed)
             yield from map(hold_from_row, self._connection.execute(sql.SURVEY_HOLDS, columns))
 
     def _skipped(self, ledger: Ledger) -> frozenset[Resource]:
@@ -348,14 +348,14 @@ def _send_holdings(connection: Pipeline, holdings: Sequence[Holding]) -> list[Ro
             addresses.add((organization_id, session_id, holder.email.normalized))
     questions = ((sql.HOLDINGS_BY_USER, users), (sql.HOLDINGS_BY_EMAIL, addresses))
     return [
-        connection.execute(statement, rows.columns(wanted))
+        connection.execute(statement, rows.wire_columns(wanted))
         for statement, wanted in questions
         if wanted
     ]
 
 
 def _read_receipts(connection: Pipeline, wanted: Wanted) -> Rows:
-    return connection.execute(sql.RECEIPTS, rows.columns(map(_receipt_row, wanted.receipts)))
+    return connection.execute(sql.RECEIPTS, rows.wire_columns(map(_receipt_row, wanted.receipts)))
 
 
 def _receipt_row(taken_in: tuple[OrganizationId, Receipt]) -> rows.Row:
@@ -367,8 +367,8 @@ def _session_keys(waitlists: Sequence[Resource]) -> list[SessionKey]:
     return [(resource.organization_id, SessionId(resource.name)) for resource in waitlists]
 
 
-def _names(resources: Sequence[Resource]) -> tuple[str, str]:
+def _names(resources: Sequence[Resource]) -> tuple[Any, Any]:
     return (
-        rows.array([resource.organization_id for resource in resources]),
-        rows.array([resource.name for resource in resources]),
+        rows.wire_array([resource.organization_id for resource in resources]),
+        rows.wire_array([resource.name for resource in resources]),
     )

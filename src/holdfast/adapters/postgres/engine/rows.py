@@ -1,11 +1,15 @@
 """Rows on their way into a statement: one array for each column."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from struct import Struct
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from holdfast.adapters.postgres.connections.pipeline import BinaryArray
 from holdfast.domain.values import Metadata
 
 Row = tuple[Any, ...]
@@ -47,9 +51,61 @@ class ColumnList:
         return ", ".join(f"{name} = {table}.{name}" for name in self if name not in _KEY)
 
 
+class Json(bytes):
+    """The value of a column that is sent as text and stored as JSON."""
+
+    __slots__ = ()
+
+
 def columns(rows: Iterable[Sequence[Any]]) -> list[str]:
     """One array per column, for unnest. There must be at least one row."""
     return [array(column) for column in zip(*rows, strict=True)]
+
+
+def wire_columns(rows: Iterable[Sequence[Any]]) -> list[str | BinaryArray]:
+    """As `columns`, for a pipeline: in binary where PostgreSQL reads that much faster."""
+    return [wire_array(column) for column in zip(*rows, strict=True)]
+
+
+def wire_array(values: Sequence[Any]) -> str | BinaryArray:
+    kind = next((type(value) for value in values if value is not None), str)
+    if kind not in _BINARY:
+        return array(values)
+    type_oid, element = _BINARY[kind]
+    elements = [_NULL if value is None else element(value) for value in values]
+    return BinaryArray(_HEADER.pack(1, 1, type_oid, len(values), 1) + b"".join(elements))
+
+
+# One dimension, may have NULLs, type, length, index of the first element.
+_HEADER = Struct("!iiIii")
+_NULL = b"\xff\xff\xff\xff"
+_ID_LENGTH = b"\0\0\0\x10"
+_pack_length = Struct("!i").pack
+_pack_moment = Struct("!iq").pack
+_POSTGRES_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def _binary_id(value: UUID) -> bytes:
+    return _ID_LENGTH + value.int.to_bytes(16, "big")
+
+
+def _binary_text(value: bytes) -> bytes:
+    return _pack_length(len(value)) + value
+
+
+@lru_cache(maxsize=1024)  # the rows of a group share most of them
+def _binary_moment(value: datetime) -> bytes:
+    return _pack_moment(8, (value - _POSTGRES_EPOCH) // _MICROSECOND)
+
+
+# The numbers of PostgreSQL's types, and their elements: the length and the value.
+_BINARY: dict[type, tuple[int, Callable[[Any], bytes]]] = {
+    bytes: (17, _binary_text),
+    Json: (25, _binary_text),
+    datetime: (1184, _binary_moment),
+    UUID: (2950, _binary_id),
+}
 
 
 def array(values: Sequence[Any]) -> str:

@@ -112,16 +112,16 @@ def write_group(
             write_places(connection, writes.waiting_places())
     if versions:
         write_queues(connection, writes.ledger.waitlists, versions)
-    seats = writes.changed_seats() if writes.ledger.seats else []
+    seats = writes.ledger.moved_seats
     if seats:
-        changed = rows.columns(map(changed_seat_row, seats))
+        changed = rows.wire_columns(map(changed_seat_row, seats.values()))
         connection.execute(sql.UPDATE_SEATS, (position, *changed))
     if len(transitions) > WRITTEN_AT_ONCE_MAX:
         connection.start()
     if transitions or seats:
-        facts = rows.columns(map(fact_row, writes.facts()))
+        facts = rows.wire_columns(map(fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))
-        entries = rows.columns(map(audit_row, writes.audit()))
+        entries = rows.wire_columns(map(audit_row, writes.audit()))
         connection.execute(sql.INSERT_AUDIT, (now, *entries))
     if writes.checkouts or writes.orders:
         _write_orders(connection, writes)
@@ -134,17 +134,17 @@ def _write_orders(connection: JoinedStatements, writes: GroupWrites) -> None:
     """PostgreSQL and this thread take turns on a large order, with pauses for everybody else."""
     now = writes.ledger.now
     if writes.checkouts:
-        checkouts = rows.columns(map(checkout_row, writes.checkouts))
+        checkouts = rows.wire_columns(map(checkout_row, writes.checkouts))
         connection.execute(sql.INSERT_CHECKOUTS, (now, *checkouts))
     if writes.orders:
-        orders = rows.columns(map(order_row, writes.orders))
+        orders = rows.wire_columns(map(order_row, writes.orders))
         connection.execute(sql.INSERT_ORDERS, (now, *orders))
         tickets = (ticket for order in writes.orders for ticket in ticket_rows(order))
         is_large = any(len(order.tickets) > TICKETS_PER_STATEMENT for order in writes.orders)
         count = sum(len(order.tickets) for order in writes.orders)
         rests = Rests(count // TICKETS_PER_STATEMENT)
         while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
-            connection.execute(sql.INSERT_TICKETS, rows.columns(some))
+            connection.execute(sql.INSERT_TICKETS, rows.wire_columns(some))
             if is_large:
                 with rests.after_step():
                     connection.send()
@@ -163,15 +163,15 @@ def _write_answers(connection: Statements, writes: GroupWrites) -> None:
         if key.receipt is not None
     ]
     if answers:
-        connection.execute(sql.INSERT_ANSWERS, (now, *rows.columns(answers)))
+        connection.execute(sql.INSERT_ANSWERS, (now, *rows.wire_columns(answers)))
     if receipts:
-        connection.execute(sql.INSERT_RECEIPTS, (now, *rows.columns(receipts)))
+        connection.execute(sql.INSERT_RECEIPTS, (now, *rows.wire_columns(receipts)))
 
 
 def _write_pools(connection: Statements, writes: GroupWrites) -> None:
     moved = [writes.ledger.pools[pool_id] for pool_id in writes.ledger.moved_pools]
     if moved:
-        counters = rows.columns(
+        counters = rows.wire_columns(
             (pool.organization_id, pool.id, pool.held, pool.sold) for pool in moved
         )
         connection.execute(sql.UPDATE_POOLS, counters)
@@ -185,9 +185,9 @@ def _write_lapse(connection: Statements, ledger: Ledger) -> None:
         if units:
             (added if units > 0 else subtracted).append(move)
     if added:
-        connection.execute(sql.ADD_LAPSE, rows.columns(added))
+        connection.execute(sql.ADD_LAPSE, rows.wire_columns(added))
     if subtracted:
-        *buckets, subtractions = rows.columns(subtracted)
+        *buckets, subtractions = rows.wire_columns(subtracted)
         connection.execute(sql.SUBTRACT_LAPSE, (*buckets, subtractions))
         connection.execute(sql.DELETE_EMPTY_LAPSE, buckets)
 
@@ -207,7 +207,7 @@ def _write_holds(connection: Statements, writes: GroupWrites, position: str) -> 
     if before:
         _update_holds(connection, before, writes, position)
     if new:
-        columns = rows.columns(map(new_hold_row, new.values()))
+        columns = rows.wire_columns(map(new_hold_row, new.values()))
         connection.execute(sql.INSERT_HOLDS, (now, now, position, *columns))
     if after:
         _update_holds(connection, after, writes, position)
@@ -220,8 +220,8 @@ def _update_holds(
     contents = _with_other_contents(writes.transitions)
     other = [contents_row(hold) for hold in holds if hold.key in contents]
     if other:
-        connection.execute(sql.UPDATE_CONTENTS, rows.columns(other))
-    changed = rows.columns(map(changed_hold_row, holds))
+        connection.execute(sql.UPDATE_CONTENTS, rows.wire_columns(other))
+    changed = rows.wire_columns(map(changed_hold_row, holds))
     connection.execute(sql.UPDATE_HOLDS, (position, *changed))
 
 
@@ -254,8 +254,8 @@ def _write_lines(connection: Statements, transitions: Sequence[Transition]) -> N
                 for line in transition.removed_lines()
             )
     if plain:
-        connection.execute(sql.INSERT_LINES, rows.columns(plain))
+        connection.execute(sql.INSERT_LINES, rows.wire_columns(plain))
     if with_more:
-        connection.execute(sql.INSERT_LINES_WITH_MORE, rows.columns(with_more))
+        connection.execute(sql.INSERT_LINES_WITH_MORE, rows.wire_columns(with_more))
     if removed:
-        connection.execute(sql.REMOVE_LINES, rows.columns(removed))
+        connection.execute(sql.REMOVE_LINES, rows.wire_columns(removed))
