@@ -150,8 +150,7 @@ class GroupWrites:
 @immutable
 class Wanted:
     """What a group locks and reads, and the new holds that may need a reference. Immutable parts of
-    holds `known` from the survey are not read again. `look_ahead` parties of every locked waitlist
-    queue are read."""
+    holds `known` from the survey are not read again."""
 
     resources: frozenset[Resource]
     new_holds: Sequence[HoldKey] = ()
@@ -160,7 +159,6 @@ class Wanted:
     payments: Sequence[PaymentKey] = ()
     known: Mapping[HoldKey, Hold] = field(default_factory=dict)
     carts: Sequence[CartKey] = ()
-    look_ahead: int = 1
     # Sessions whose seats were surveyed: they are read again under the lock of their waitlist.
     seatings: frozenset[SessionKey] = frozenset()
 

@@ -40,16 +40,16 @@ def wait(rounds: Rounds, *pools: str, count: int = 1) -> list[Hold]:
 
 
 @contextmanager
-def waitlist_of(rounds: Rounds, look_ahead: int = LOOK_AHEAD) -> Iterator[Waitlist]:
-    with rounds.round(look_ahead=look_ahead) as within:
+def waitlist_of(rounds: Rounds) -> Iterator[Waitlist]:
+    with rounds.round() as within:
         yield within.ledger.waitlists[rounds.session_key]
 
 
-def assert_is_current(rounds: Rounds, look_ahead: int = LOOK_AHEAD) -> None:
+def assert_is_current(rounds: Rounds) -> None:
     """The queues seen here are those that a new process reads; perhaps with more parties."""
-    with waitlist_of(rounds, look_ahead) as waitlist:
+    with waitlist_of(rounds) as waitlist:
         seen = dict(waitlist.queues)
-    with rounds.in_another_process() as other, waitlist_of(other, look_ahead) as waitlist:
+    with rounds.in_another_process() as other, waitlist_of(other) as waitlist:
         read = dict(waitlist.queues)
     assert seen.keys() == read.keys()
     for id_, queue in read.items():
@@ -63,9 +63,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[list[SessionKey]]:
     """The sessions whose queues were read, all of them."""
     read: list[list[SessionKey]] = []
 
-    def recorded(connection: Statements, keys: list[SessionKey], look_ahead: int) -> QueueQueries:
+    def recorded(connection: Statements, keys: list[SessionKey]) -> QueueQueries:
         read.append(keys)
-        return QueueQueries(connection, keys, look_ahead)
+        return QueueQueries(connection, keys)
 
     monkeypatch.setattr(cache_module, "QueueQueries", recorded)
     return read
@@ -212,9 +212,8 @@ def test_control_without_the_trigger_it_is_not(rounds: Rounds) -> None:
         assert_is_current(rounds)
 
 
-@pytest.mark.parametrize("look_ahead", [1, LOOK_AHEAD])
 def test_more_parties_are_read_when_the_first_have_left(
-    rounds: Rounds, look_ahead: int, reads: list[list[SessionKey]]
+    rounds: Rounds, reads: list[list[SessionKey]]
 ) -> None:
     holds = wait(rounds, "floor", count=LOOK_AHEAD + 6)
     wait(rounds, *POOLS)
@@ -225,10 +224,10 @@ def test_more_parties_are_read_when_the_first_have_left(
         with rounds.round() as within:
             assert [hold for hold in leaving if within.promote(hold)] == leaving
             within.commit()
-        with waitlist_of(rounds, look_ahead) as waitlist:
+        with waitlist_of(rounds) as waitlist:
             assert all(queue.first for queue in waitlist.queues.values())
             assert sum(len(queue.first) for queue in waitlist.queues.values()) <= LOOK_AHEAD
-        assert_is_current(rounds, look_ahead)
+        assert_is_current(rounds)
     assert {keys[0] for keys in reads} == {rounds.session_key}
     assert len(reads) == (len(holds) + share - 1) // share, "only by the other processes"
 
@@ -279,7 +278,7 @@ def test_processes_lanes_and_failures_in_any_order(rounds: Rounds, seed: int) ->
                     within.commit()
                     waiting |= {each.after.id: each.after for each in within.transitions}
                     waiting = {id_: each for id_, each in waiting.items() if each.waiting}
-            assert_is_current(random.choice(sides), random.choice([1, LOOK_AHEAD]))
+            assert_is_current(random.choice(sides))
         sides[1].close()
 
 

@@ -11,6 +11,7 @@ import pytest
 from holdfast.adapters.postgres.connections.connection import Link
 from holdfast.adapters.postgres.engine.group import PostgresGroup
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.waitlist import rows as row_module
 from holdfast.domain.group.footprint import Holding, Needs, ResourceKind
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId
@@ -59,9 +60,12 @@ def test_queues_are_read_back_unchanged(rounds: Rounds) -> None:
     assert rounds.world.pool(rounds.venue.pools["floor"]).held == 0
 
 
-def test_a_limited_number_of_parties_of_each_queue_is_read(rounds: Rounds) -> None:
+def test_a_limited_number_of_parties_of_each_queue_is_read(
+    rounds: Rounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, both, _ = three_waiting(rounds)
-    with rounds.in_another_process() as other, other.round(look_ahead=1) as after:
+    monkeypatch.setattr(row_module, "LOOK_AHEAD", 3)
+    with rounds.in_another_process() as other, other.round() as after:
         waitlist = after.ledger.waitlists[rounds.session_key]
         assert waitlist.in_order() == [first, both]
         assert sum(queue.waiting for queue in waitlist.queues.values()) == 3

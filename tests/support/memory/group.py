@@ -132,7 +132,7 @@ class MemoryGroup:
         store = self.store
         ledger = Ledger(now=store.clock(), skipped=frozenset(skipped))
         for resource in wanted.resources - skipped:
-            self._read(resource, ledger, wanted.look_ahead)
+            self._read(resource, ledger)
         for session_key, holder in wanted.holdings:
             ledger.holdings[session_key, holder.key] = tuple(
                 hold
@@ -157,7 +157,7 @@ class MemoryGroup:
                 if order.used_payment == payment:
                     ledger.paid[payment] = order.id
 
-    def _read(self, resource: Resource, ledger: Ledger, look_ahead: int) -> None:
+    def _read(self, resource: Resource, ledger: Ledger) -> None:
         kind, organization_id, name = resource
         store = self.store
         match kind:
@@ -167,7 +167,7 @@ class MemoryGroup:
                     ledger.sessions[session_key] = store.sessions[session_key]
             case ResourceKind.WAITLIST:
                 session_key = (organization_id, SessionId(name))
-                ledger.waitlists[session_key] = store.waitlist(session_key, look_ahead)
+                ledger.waitlists[session_key] = store.waitlist(session_key, LOOK_AHEAD)
             case ResourceKind.POOL:
                 ledger.pools[PoolId(name)] = store.pools[PoolId(name)]
                 ledger.lapse[PoolId(name)] = self._lapse_until(PoolId(name), ledger.now)

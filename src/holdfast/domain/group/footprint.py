@@ -128,7 +128,6 @@ class Footprint:
     claim: Claim | None = None
     payment: PaymentKey | None = None  # must not have paid for another order
     cart: CartKey | None = None  # its newest hold is to be read
-    frees_places: bool = False  # the waitlist has to be served
     weight: int = 1  # estimated rows written, if many
     awaits: Resource | None = None  # must be available before the command can be planned
     refusal: Refusal | None = None  # the command is too large to be decided

@@ -59,10 +59,7 @@ class GroupPlan:
                 if frees_places:
                     optional |= self._waitlists.resources(session.key, freed)
         return replace(
-            footprint,
-            required=frozenset(required),
-            optional=frozenset(optional - required),
-            frees_places=frees_places,
+            footprint, required=frozenset(required), optional=frozenset(optional - required)
         )
 
     def known(self, keys: Iterable[HoldKey]) -> list[Hold]:

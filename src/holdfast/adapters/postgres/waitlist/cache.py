@@ -26,52 +26,47 @@ KEPT_MAX = 10_000
 
 class KeptWaitlist(NamedTuple):
     """A state of the queues of a session. Groups change copies of it. `position` is that of the
-    last facts of its parties in the fact log; `unseen` are queues of which no party is here."""
+    last facts of its parties in the fact log; `lacking` are queues of which too few parties are
+    here."""
 
     version: UUID | None  # None if whoever changed it last gave it none
     waitlist: Waitlist
     position: int
-    unseen: frozenset[UUID] = frozenset()
+    lacking: frozenset[UUID] = frozenset()
     # Whether another process changed it last: then it probably will again.
     is_contested: bool = False
 
-    def lacking(self, look_ahead: int) -> list[UUID]:
-        """The queues of which more parties have to be read. A group that frees nothing looks at the
-        first of each, and need not look through all queues for that."""
-        if look_ahead == 1:
-            return list(self.unseen)
-        queues = self.waitlist.queues
-        share = share_of(look_ahead, len(queues))
-        return [
-            queue.id for queue in queues.values() if len(queue.first) < min(share, queue.waiting)
-        ]
-
     def after(self, version: UUID, changed: Waitlist, position: int) -> "KeptWaitlist":
         """The state that a group made of this one."""
-        touched = self.unseen | changed.changed
+        _trim(changed)
+        has_fewer = share_of(changed) > share_of(self.waitlist)  # more parties of each are read
+        touched = changed.queues.keys() if has_fewer else self.lacking | changed.changed
         return KeptWaitlist(
-            version, trimmed(changed), position, _unseen(changed, touched), self.is_contested
+            version, changed, position, _lacking(changed, touched), self.is_contested
         )
 
 
-def share_of(look_ahead: int, queues: int) -> int:
-    return max(1, look_ahead // max(1, queues))
+def share_of(waitlist: Waitlist) -> int:
+    """How many parties of each queue are read."""
+    return max(1, LOOK_AHEAD // max(1, len(waitlist.queues)))
 
 
-def trimmed(waitlist: Waitlist) -> Waitlist:
+def _trim(waitlist: Waitlist) -> None:
     """Forget parties that would not have been read, of the queues that a group has changed."""
-    queues = waitlist.queues
-    share = share_of(LOOK_AHEAD, len(queues))
+    queues, share = waitlist.queues, share_of(waitlist)
     for queue_id in waitlist.changed:
         queue = queues.get(queue_id)
         if queue is not None and len(queue.first) > share:
             queues[queue_id] = replace(queue, first=queue.first[:share])
-    return waitlist
 
 
-def _unseen(waitlist: Waitlist, among: Iterable[UUID]) -> frozenset[UUID]:
-    queues = waitlist.queues
-    return frozenset(id_ for id_ in among if id_ in queues and not queues[id_].first)
+def _lacking(waitlist: Waitlist, among: Iterable[UUID]) -> frozenset[UUID]:
+    queues, share = waitlist.queues, share_of(waitlist)
+    return frozenset(
+        id_
+        for id_ in among
+        if id_ in queues and len(queues[id_].first) < min(share, queues[id_].waiting)
+    )
 
 
 class WaitlistCache:
@@ -112,8 +107,7 @@ def survey_waitlists(
     known = {
         key: kept
         for key in keys
-        if (kept := cache.get(key)) is not None
-        and not (kept.is_contested or kept.lacking(LOOK_AHEAD))
+        if (kept := cache.get(key)) is not None and not (kept.is_contested or kept.lacking)
     }
     versions = connection.execute(sql.VERSIONS, rows.columns(known)) if known else ()
     found = {
@@ -122,7 +116,7 @@ def survey_waitlists(
         if version == known[organization_id, session_id].version
     }
     others = sorted(key for key in keys if key not in found)
-    return found | QueueQueries(connection, others, LOOK_AHEAD).waitlists() if others else found
+    return found | QueueQueries(connection, others).waitlists() if others else found
 
 
 class QueueReading:
@@ -130,33 +124,25 @@ class QueueReading:
     queried together with the locks; what turns out to be stale, afterwards."""
 
     def __init__(
-        self,
-        connection: Statements,
-        cache: WaitlistCache,
-        keys: Sequence[SessionKey],
-        look_ahead: int,
+        self, connection: Statements, cache: WaitlistCache, keys: Sequence[SessionKey]
     ) -> None:
-        self._connection, self._cache, self._look_ahead = connection, cache, look_ahead
+        self._connection, self._cache = connection, cache
         self._known = {key: kept for key in keys if (kept := cache.get(key)) is not None}
         self._trusted = {key: kept for key, kept in self._known.items() if not kept.is_contested}
-        self._lacking = {
-            key: lacking
-            for key, kept in self._trusted.items()
-            if (lacking := kept.lacking(look_ahead))
-        }
+        self._lacking = {key: kept.lacking for key, kept in self._trusted.items() if kept.lacking}
         self._parties = self._send_parties() if self._lacking else ()
         self._queries = self._send([key for key in keys if key not in self._trusted])
 
     def _send_parties(self) -> Iterable[Row]:
         wanted = [
-            (*key, queue_id, share_of(self._look_ahead, len(self._trusted[key].waitlist.queues)))
+            (*key, queue_id, share_of(self._trusted[key].waitlist))
             for key, lacking in self._lacking.items()
             for queue_id in lacking
         ]
         return self._connection.execute(sql.PARTIES_OF_QUEUES, rows.columns(wanted))
 
     def _send(self, keys: Sequence[SessionKey]) -> QueueQueries | None:
-        return QueueQueries(self._connection, keys, self._look_ahead) if keys else None
+        return QueueQueries(self._connection, keys) if keys else None
 
     def states(self, versions: Mapping[SessionKey, UUID | None]) -> dict[SessionKey, KeptWaitlist]:
         """The queues of the locked sessions, given the versions found under their locks."""
@@ -195,6 +181,6 @@ class QueueReading:
             refilled[key] = kept._replace(
                 waitlist=waitlist,
                 position=max(kept.position, parties.positions.get(key, 0)),
-                unseen=_unseen(waitlist, kept.unseen),
+                lacking=frozenset(),
             )
         return refilled

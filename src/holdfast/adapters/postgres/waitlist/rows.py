@@ -9,7 +9,7 @@ from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.waitlist import statements as sql
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, SessionKey
-from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, place_of
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist, WaitlistQueue, place_of
 
 # All are forgotten at this many, to drop sessions that are no longer sold.
 BUSY_WAITLISTS_MAX = 10_000
@@ -39,11 +39,11 @@ class BusyWaitlists:
 class QueueQueries:
     """Queries for the queues of some sessions and their first parties."""
 
-    def __init__(self, connection: Statements, keys: Sequence[SessionKey], look_ahead: int) -> None:
+    def __init__(self, connection: Statements, keys: Sequence[SessionKey]) -> None:
         self._keys = keys
         columns = rows.columns(keys)
         self._queues = connection.execute(sql.QUEUES, columns)
-        self._parties = connection.execute(sql.FIRST_PARTIES, (*columns, look_ahead))
+        self._parties = connection.execute(sql.FIRST_PARTIES, (*columns, LOOK_AHEAD))
 
     def waitlists(self) -> dict[SessionKey, Waitlist]:
         """One waitlist per session, perhaps empty."""
