@@ -60,9 +60,7 @@ class _Change:
         left = self._seconds_until(given_up_at + cooldown)
         return refusals.holder_cooldown(left) if left > 0 else None
 
-    def refuse_excess(
-        self, policies: Sequence[HoldPolicy], cooldown: timedelta
-    ) -> Refusal | None:
+    def refuse_excess(self, policies: Sequence[HoldPolicy], cooldown: timedelta) -> Refusal | None:
         live = self.known.live(self.now)
         for name, counted in _COUNTED.items():
             limit = lowest_limit(getattr(policy, name) for policy in policies)

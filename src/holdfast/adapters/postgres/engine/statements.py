@@ -112,7 +112,7 @@ CROSS JOIN LATERAL (
 # statement, so one snapshot: a hold that is being paid for is either live or sold. Waiting holds
 # come first, because their number is limited in any case. Every part finds its rows by an index
 # that has no others: ended holds are not read to find live ones, nor released ones to find sold
-# ones.
+# ones. (Not `status = 'active'`: the planner might read everybody's lapsed holds of the session.)
 _HOLDINGS = f"""
 SELECT wanted.number, live.holds, sold.units, given_up.at
 FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[]) WITH ORDINALITY
@@ -162,7 +162,7 @@ CROSS JOIN LATERAL (
          ORDER BY given_up_at DESC LIMIT 1),
         (SELECT expires_at FROM hold
          WHERE organization_id = wanted.organization_id AND session_id = s.id
-             AND {{of_holder}} AND status IN ('waiting', 'active') AND status = 'active'
+             AND {{of_holder}} AND status IN ('waiting', 'active') AND held_at IS NOT NULL
              AND expires_at <= statement_timestamp()
          ORDER BY expires_at DESC LIMIT 1)
     )) AS at

@@ -1,6 +1,6 @@
-"""Limits per holder: fields of the hold policy, what they count of a hold, and the indexes that find
-it. The table of holds is large and busy, so its columns need no rewrite and no scan, and the
-indexes are built beside the writes. Each step can be repeated if the migration was interrupted."""
+"""Limits per holder: fields of the hold policy, what they count of a hold, and the indexes that
+find it. The table of holds is large and busy, so its columns need no rewrite and no scan, and the
+indexes are built beside the writes. An interrupted migration can be repeated."""
 
 from django.db import migrations, models
 
@@ -55,9 +55,7 @@ def _index(holder, condition):
     )
     return (
         # An interrupted attempt leaves an index that is not valid.
-        migrations.RunSQL(
-            f"DROP INDEX CONCURRENTLY IF EXISTS {name}", migrations.RunSQL.noop
-        ),
+        migrations.RunSQL(f"DROP INDEX CONCURRENTLY IF EXISTS {name}", migrations.RunSQL.noop),
         migrations.RunSQL(add, f"DROP INDEX CONCURRENTLY {name}"),
     )
 
