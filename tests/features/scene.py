@@ -41,6 +41,8 @@ STATUS_OF_ERROR = {
     "block_at_capacity": 409,
     "no_available_seats": 409,
     "active_hold_exists": 409,
+    "holder_limit_reached": 409,
+    "holder_cooldown": 429,
     "scope_not_held": 403,
     "service_unavailable": 503,
 }

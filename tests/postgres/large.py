@@ -187,6 +187,14 @@ class Large:
         assert row is not None
         return list(_nodes(row[0][0]["Plan"]))
 
+    def engine_rows(self, query: str, parameters: Any) -> list[Any]:
+        """What the engine reads with this query."""
+        connecting.begin(self.engine, [self.organization_id])
+        try:
+            return self.engine.execute(query.encode(), parameters).fetchall()
+        finally:
+            self.engine.execute("ROLLBACK")
+
     def indexes(self, query: str, parameters: Any) -> set[str]:
         """The indexes used by a reader's query, which must not scan a whole table."""
         nodes = self.plan(self.application, query, parameters)

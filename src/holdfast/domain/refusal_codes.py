@@ -27,6 +27,8 @@ class RefusalCode(StrEnum):
     BLOCK_AT_CAPACITY = "block_at_capacity"
     ACTIVE_HOLD_EXISTS = "active_hold_exists"
     ALREADY_WAITING = "already_waiting"
+    HOLDER_LIMIT_REACHED = "holder_limit_reached"
+    HOLDER_COOLDOWN = "holder_cooldown"
     SEAT_NOT_FOUND = "seat_not_found"
     BLOCK_NOT_FOUND = "block_not_found"
     DUPLICATE_BLOCK = "duplicate_block"
@@ -91,6 +93,8 @@ _RETRYABLE = frozenset(
         RefusalCode.BLOCK_AT_CAPACITY,
         RefusalCode.ACTIVE_HOLD_EXISTS,
         RefusalCode.ALREADY_WAITING,
+        RefusalCode.HOLDER_LIMIT_REACHED,
+        RefusalCode.HOLDER_COOLDOWN,
         RefusalCode.CAPACITY_IN_USE,
         RefusalCode.EMPTY_CART,
         RefusalCode.PAYMENT_REFUSED,

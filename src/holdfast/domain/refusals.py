@@ -14,7 +14,8 @@ Refusal
 |                          seat_held_by_another_user, seat_not_available,
 |                          lock_not_available
 |                                                                      (a retry may help)
-|-- about the holder       active_hold_exists, already_waiting         (a retry may help)
+|-- about the holder       active_hold_exists, already_waiting, holder_limit_reached,
+|                          holder_cooldown                             (a retry may help)
 |-- about the hold         hold_not_found, hold_expired, invalid_hold_state,
 |                          extension_limit_reached
 |-- about payment          expired_before_checkout, empty_cart, different_holders,
@@ -195,6 +196,36 @@ def already_waiting(hold_id: str, expires_in: int) -> Refusal:
     return Refusal(Code.ALREADY_WAITING, message, {"hold_id": hold_id, "expires_in": expires_in})
 
 
+def holder_limit_reached(
+    policy: str, limit: int, current: int, retry_after_seconds: int | None
+) -> Refusal:
+    """`retry_after_seconds` is given if the holder's own live holds expire in time."""
+    message = _HOLDER_LIMITS[policy].format(limit=limit, current=current)
+    details: dict[str, JsonValue] = {"policy": policy, "limit": limit, "current": current}
+    if retry_after_seconds is not None:
+        details["retry_after_seconds"] = retry_after_seconds
+    return Refusal(Code.HOLDER_LIMIT_REACHED, message, details)
+
+
+_HOLDER_LIMITS = {
+    "holder_units_max": "At most {limit} ticket(s) per customer for this event, and you have"
+    " {current}, including those you wait for or have bought. Ask for fewer, or release some first",
+    "holder_holds_max": "At most {limit} hold(s) per customer for this event, and you have"
+    " {current}. Pay for one or release one first",
+    "holder_carts_max": "At most {limit} cart(s) per customer for this event, and you have"
+    " {current}. Pay for one or empty one first",
+}
+
+
+def holder_cooldown(retry_after_seconds: int) -> Refusal:
+    message = (
+        "You released a hold for this event or let it expire."
+        f" You can hold tickets again in {retry_after_seconds} second(s)"
+    )
+    details: dict[str, JsonValue] = {"retry_after_seconds": retry_after_seconds}
+    return Refusal(Code.HOLDER_COOLDOWN, message, details)
+
+
 def capacity_in_use(in_use: int) -> Refusal:
     message = f"{in_use} place(s) are held or sold; the total cannot be lower"
     return Refusal(Code.CAPACITY_IN_USE, message, {"in_use": in_use})
@@ -235,6 +266,12 @@ def extension_limit_reached(expires_at: datetime) -> Refusal:
     message = "The hold cannot be extended any further"
     shown = expires_at.isoformat().replace("+00:00", "Z")
     return Refusal(Code.EXTENSION_LIMIT_REACHED, message, {"expires_at": shown})
+
+
+def extensions_used_up(limit: int, expires_at: datetime) -> Refusal:
+    reached = extension_limit_reached(expires_at)
+    message = f"The hold has been extended {limit} time(s), which is the most its policy allows"
+    return Refusal(reached.code, message, {**reached.details, "limit": limit})
 
 
 def expired_before_checkout(lapsed: Sequence[str]) -> Refusal:

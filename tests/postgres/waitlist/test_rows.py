@@ -14,6 +14,7 @@ from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.waitlist import rows as row_module
 from holdfast.domain.group.footprint import Holding, Needs, ResourceKind
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.holdings import NOTHING_HELD, Holdings, live_hold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import EmailAddress, Holder
@@ -153,10 +154,8 @@ def test_active_and_waiting_holds_of_a_person_are_counted(rounds: Rounds, holder
     holdings = [Holding(rounds.session_key, each) for each in (holder, nobody, holder)]
     with rounds.connection.group() as group:
         ledger = group.lock_and_read(Wanted(rounds.wanted().resources, holdings=holdings))
-    assert {hold.id for hold in ledger.holdings[rounds.session_key, holder.key]} == {
-        hold.id for hold in mine
-    }
-    assert ledger.holdings[rounds.session_key, nobody.key] == ()
+    assert ledger.holdings[holdings[0].key] == Holdings({each.id: live_hold(each) for each in mine})
+    assert ledger.holdings[holdings[1].key] == NOTHING_HELD
 
 
 def test_the_survey_reads_the_waitlist_where_places_may_be_freed(rounds: Rounds) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from holdfast.domain.group.footprint import (
+    Holding,
     Needs,
     Resource,
     ResourceKind,
@@ -16,6 +17,7 @@ from holdfast.domain.group.footprint import (
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.holds.eviction import EVICTIONS_MAX
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.holdings import NOTHING_HELD, Holdings
 from holdfast.domain.holds.new_hold import reference_of
 from holdfast.domain.ids import HoldId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.seats.seat_plan import Seating, SeatMap, SeenSeat, make_plan
@@ -133,14 +135,8 @@ class MemoryGroup:
         ledger = Ledger(now=store.clock(), skipped=frozenset(skipped))
         for resource in wanted.resources - skipped:
             self._read(resource, ledger)
-        for session_key, holder in wanted.holdings:
-            ledger.holdings[session_key, holder.key] = tuple(
-                hold
-                for hold in store.stored_holds.values()
-                if (hold.organization_id, hold.session_id) == session_key
-                and hold.holder.is_person(holder)
-                and hold.is_live(ledger.now)
-            )
+        for holding in wanted.holdings:
+            ledger.holdings[holding.key] = self._holdings(holding)
         ledger.seatings = seatings_of(store, wanted.seatings & ledger.waitlists.keys(), ledger.now)
         ledger.receipts |= store.receipts.intersection(wanted.receipts)
         self._read_payments(wanted, ledger)
@@ -150,6 +146,17 @@ class MemoryGroup:
         for hold_key in wanted.new_holds:
             ledger.references[hold_key] = self._next_reference()
         return ledger
+
+    def _holdings(self, wanted: Holding) -> Holdings:
+        found = NOTHING_HELD
+        for hold in self.store.stored_holds.values():
+            event_id = self.store.sessions[hold.session_key].event_id
+            is_there = hold.session_key == wanted.session_key or (
+                hold.organization_id == wanted.session_key[0] and event_id == wanted.event_id
+            )
+            if is_there and hold.holder.is_person(wanted.holder):
+                found = found.after(hold)
+        return found
 
     def _read_payments(self, wanted: Wanted, ledger: Ledger) -> None:
         for payment in wanted.payments:

@@ -23,6 +23,7 @@ from holdfast.domain.group.outcomes import CartChanged, Decision, NeedsMore, Pla
 from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Hold, Line, Remarks, SeatWish
+from holdfast.domain.holds.holder_limits import refuse_above_limits
 from holdfast.domain.holds.new_hold import make_lines, parts_of, waiting_line
 from holdfast.domain.holds.partial_fulfilment import fulfil_partially
 from holdfast.domain.holds.place_hold import contested_seat, place
@@ -214,7 +215,10 @@ def _add(
     refusal = (
         refuse_lines(session, everything)
         or _refuse_seats(everything)
-        or refuse_holder(ledger, session, command.holder, types, besides=hold.key)
+        or refuse_holder(ledger, session, command.holder, types, besides=hold.id)
+        or refuse_above_limits(
+            ledger, session, replace(hold, lines=everything), hold, *picked.taken_over
+        )
     )
     if refusal is not None:
         return refusal if isinstance(refusal, Refusal) else Decision(refusal)
@@ -298,8 +302,10 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     changed = hold.changed(ledger.now, kept, new, holder, remarks, place=place)
     refusal = None
     if not is_less:
-        refusal = refuse_lines(session, lines) or refuse_impossible(
-            ledger, session, changed, refusals.insufficient_inventory(0)
+        refusal = (
+            refuse_lines(session, lines)
+            or refuse_impossible(ledger, session, changed, refusals.insufficient_inventory(0))
+            or refuse_above_limits(ledger, session, changed, hold)
         )
     if refusal is not None:
         return Decision(refusal)
@@ -321,10 +327,7 @@ def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     after_it = replace(
         ledger,
         holds={**ledger.holds, hold.key: released},
-        holdings={
-            whose: tuple(released if each.key == hold.key else each for each in holds)
-            for whose, holds in ledger.holdings.items()
-        },
+        holdings=ledger.holdings_after(released),
         waitlists={**ledger.waitlists, key: ledger.waitlists[key].without(hold)},
     )
     command = replace(command, metadata=_changed_remarks(command, hold).metadata)

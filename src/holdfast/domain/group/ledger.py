@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from holdfast.domain.catalog.model import Pool, SessionCatalog
-from holdfast.domain.group.footprint import Claim, Proposal, Resource
+from holdfast.domain.group.footprint import Claim, HoldingKey, Proposal, Resource
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.group.transitions import (
     SeatTransition,
@@ -15,6 +15,7 @@ from holdfast.domain.group.transitions import (
     seat_after,
 )
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.holdings import Holdings, LiveHold
 from holdfast.domain.ids import (
     CartKey,
     HoldKey,
@@ -30,6 +31,7 @@ from holdfast.domain.orders.order import Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import Seat
 from holdfast.domain.seats.seat_plan import Seating
+from holdfast.domain.values import Holder
 from holdfast.domain.waitlist.queues import Waitlist
 
 
@@ -52,8 +54,8 @@ class Ledger:
     lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
     seats: dict[SeatId, Seat] = field(default_factory=dict)
     holds: dict[HoldKey, Hold] = field(default_factory=dict)
-    # Live holds by session and holder where they are limited, including this group's changes.
-    holdings: dict[tuple[SessionKey, UUID], tuple[Hold, ...]] = field(default_factory=dict)
+    # What holders have where it is limited, including this group's changes.
+    holdings: dict[HoldingKey, Holdings] = field(default_factory=dict)
     answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
     # Messages already processed.
     receipts: set[tuple[OrganizationId, Receipt | None]] = field(default_factory=set)
@@ -145,7 +147,7 @@ class Ledger:
         for transition in transitions:
             self.holds[transition.after.key] = transition.after
             if self.holdings:
-                self._keep_holding(transition.after)
+                self.holdings = self.holdings_after(transition.after)
             if transition.before is None and transition.after.is_cart:
                 cart = transition.after.cart
                 assert cart is not None
@@ -183,11 +185,25 @@ class Ledger:
             if seat is None or seat.is_free(self.now):
                 self.freed.add(claim.session_key)
 
-    def _keep_holding(self, hold: Hold) -> None:
-        key = (hold.session_key, hold.holder.key)
-        if key in self.holdings:
-            others = (each for each in self.holdings[key] if each.key != hold.key)
-            self.holdings[key] = (*others, hold)
+    def holdings_in_event(self, session: SessionCatalog, holder: Holder) -> Holdings | None:
+        return self.holdings.get((session.organization_id, session.event_id, holder.key))
+
+    def holdings_in_session(self, session: SessionCatalog, holder: Holder) -> list[LiveHold] | None:
+        """The holder's live holds in this session."""
+        known = self.holdings_in_event(session, holder) or self.holdings.get(
+            (session.organization_id, session.session_id, holder.key)
+        )
+        if known is None:
+            return None
+        return [hold for hold in known.live(self.now) if hold.session_id == session.session_id]
+
+    def holdings_after(self, hold: Hold) -> dict[HoldingKey, Holdings]:
+        """The holdings with this change of a hold."""
+        organization_id, person = hold.organization_id, hold.holder.key
+        event_id = self.sessions[hold.session_key].event_id
+        keys = ((organization_id, hold.session_id, person), (organization_id, event_id, person))
+        changed = {key: self.holdings[key].after(hold) for key in keys if key in self.holdings}
+        return self.holdings | changed
 
     def _update_waitlist(self, transition: Transition) -> None:
         before, after = transition.before, transition.after

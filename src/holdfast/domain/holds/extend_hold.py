@@ -13,7 +13,7 @@ from holdfast.domain.holds.hold import Hold, rounded_up
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.domain.immutable import immutable
-from holdfast.domain.policy import TTL_SECONDS_MAX, HoldPolicy
+from holdfast.domain.policy import TTL_SECONDS_MAX, HoldPolicy, lowest_limit
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder, InvalidValue
 
@@ -56,10 +56,15 @@ class ExtendHold(HoldCommand):
             return Decision(refusal)
         until = later_expiry(ledger.now, hold, self.seconds)
         if not self.is_operator:
+            maximum = lowest_limit(each.extensions_max for each in policies_of(session, hold))
+            if maximum and hold.extensions >= maximum:
+                return Decision(refusals.extensions_used_up(maximum, hold.expires_at))
             until = min(until, end_of_life(session, hold))
         if until <= hold.expires_at:
             return Decision(refusals.extension_limit_reached(hold.expires_at))
-        extended = hold.extended(ledger.now, until, warning_seconds(session, hold))
+        extended = hold.extended(
+            ledger.now, until, warning_seconds(session, hold), is_counted=not self.is_operator
+        )
         transition = Transition(hold, extended, self.origin, self.is_operator)
         return Decision(Extended(extended, ledger.now), (transition,))
 

@@ -166,6 +166,8 @@ class Hold:
     revives: HoldId | None = None  # the expired hold it replaces, for a late payment
     is_cart: bool = False  # a cart's hold; remarks.cart_token names the cart
     waiting: WaitingPlace | None = None  # set while waiting
+    extensions: int = 0  # by its holder
+    given_up_at: datetime | None = None  # when the holder let its places go without buying them
     # Computed once, because every step reads them.
     key: HoldKey = field(init=False)
     seats: tuple[LineSeat, ...] = field(init=False)
@@ -277,13 +279,24 @@ class Hold:
     def expired(self, now: datetime) -> "Hold":
         assert self.can_expire(now)
         return self._changed(
-            now, status=HoldStatus.EXPIRED, expired_at=now, warn_at=None, waiting=None
+            now,
+            status=HoldStatus.EXPIRED,
+            expired_at=now,
+            given_up_at=None if self.held_at is None else self.expires_at,
+            warn_at=None,
+            waiting=None,
         )
 
-    def released(self, now: datetime) -> "Hold":
+    def released(self, now: datetime, *, is_given_up: bool = True) -> "Hold":
+        """`is_given_up` is false if it is not its holder who lets the places go."""
         assert self.can_release(now)
         return self._changed(
-            now, status=HoldStatus.CANCELLED, cancelled_at=now, warn_at=None, waiting=None
+            now,
+            status=HoldStatus.CANCELLED,
+            cancelled_at=now,
+            given_up_at=now if is_given_up and self.held_at is not None else None,
+            warn_at=None,
+            waiting=None,
         )
 
     def changed(
@@ -327,12 +340,17 @@ class Hold:
             now, status=HoldStatus.CONVERTED, confirmed_at=now, order_id=order_id, warn_at=None
         )
 
-    def extended(self, now: datetime, until: datetime, warning_seconds: int) -> "Hold":
+    def extended(
+        self, now: datetime, until: datetime, warning_seconds: int, *, is_counted: bool = False
+    ) -> "Hold":
         """Extend it; the holder is warned again before the new expiry."""
         assert self.can_extend(now)
         assert until > self.expires_at
         return self._changed(
-            now, expires_at=until, warn_at=warning_time(now, until, warning_seconds)
+            now,
+            expires_at=until,
+            warn_at=warning_time(now, until, warning_seconds),
+            extensions=self.extensions + is_counted,
         )
 
     def checked_out(

@@ -34,6 +34,7 @@ from holdfast.domain.group.plan import (
 )
 from holdfast.domain.group.transitions import Transition, demand_of
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines
+from holdfast.domain.holds.holder_limits import refuse_above_limits
 from holdfast.domain.holds.new_hold import make_lines, parts_of, placed_hold
 from holdfast.domain.holds.partial_fulfilment import fulfil_partially
 from holdfast.domain.holds.placement import Ask, Placement, SeatAsk
@@ -45,7 +46,7 @@ from holdfast.domain.holds.preconditions import (
     refuse_lines,
     refuse_status,
 )
-from holdfast.domain.ids import PoolId, SeatId, TicketTypeId
+from holdfast.domain.ids import PoolId, SeatId
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.assignment import claim_of, pools_of_alternatives, seat_resources
 from holdfast.domain.seats.seat_choice import Picked, own_hold, pick_seats
@@ -174,17 +175,11 @@ def _needs_seating(plan: GroupPlan, placement: Placement) -> bool:
 
 def _holding(placement: Placement, session: SessionCatalog, *, is_waiting: bool) -> Holding | None:
     """The holder whose holds are counted, if holds or places on the waitlist are limited."""
-    is_bound = any(_allows_one_hold(ask.ticket_type_id, session) for ask in placement.asks)
-    is_waiting = is_waiting and session.has_waitlist
-    return Holding(placement.session_key, placement.holder) if is_bound or is_waiting else None
-
-
-def _allows_one_hold(ticket_type_id: TicketTypeId | None, session: SessionCatalog) -> bool:
-    """Whether holders may have only one hold. Without a ticket type, any seated type may apply."""
-    if ticket_type_id is not None:
-        offer = session.offers.get(ticket_type_id)
-        return offer is not None and offer.policy.one_active_hold
-    return any(offer.policy.one_active_hold for offer in session.offers.values() if offer.is_seated)
+    if session.limits_holders:
+        return Holding(placement.session_key, placement.holder, session.event_id)
+    if session.allows_one_hold or (is_waiting and session.has_waitlist):
+        return Holding(placement.session_key, placement.holder)
+    return None
 
 
 def place(ledger: Ledger, placement: Placement) -> Decision:
@@ -250,6 +245,9 @@ def _place(
     if refusal is not None:
         return Decision(refusal)
     hold = placed_hold(ledger, session, placement, lines)
+    problem = refuse_above_limits(ledger, session, hold, *picked.taken_over)
+    if problem is not None:
+        return Decision(problem)
     found = fit(
         ledger,
         session,

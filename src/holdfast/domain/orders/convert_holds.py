@@ -307,6 +307,7 @@ def _replacement(ledger: Ledger, hold: Hold) -> Hold:
         expires_at=rounded_up(ledger.now) + timedelta(seconds=1),
         expired_at=None,
         warn_at=None,
+        given_up_at=None,
         is_cart=False,  # the cart may have a new hold by now
         revives=hold.id,
     )

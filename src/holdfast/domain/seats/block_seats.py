@@ -103,7 +103,7 @@ class BlockSeats(Command):
 
 
 def _ended(hold: Hold, now: datetime) -> Hold:
-    return hold.expired(now) if hold.is_lapsed(now) else hold.released(now)
+    return hold.expired(now) if hold.is_lapsed(now) else hold.released(now, is_given_up=False)
 
 
 def _holds_on(seats: list[Seat]) -> list[HoldKey]:

@@ -12,6 +12,7 @@ from holdfast.adapters.postgres.connections.connection import Link, begin
 from holdfast.adapters.postgres.connections.pipeline import Pipeline, Row, Rows, Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import statements as sql
+from holdfast.adapters.postgres.engine.holdings import HoldingQueries
 from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
@@ -20,7 +21,7 @@ from holdfast.adapters.postgres.waitlist import statements as waiting_sql
 from holdfast.adapters.postgres.waitlist.cache import KeptWaitlist, QueueReading, WaitlistCache
 from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists
 from holdfast.domain.catalog.model import Pool, SessionCatalog
-from holdfast.domain.group.footprint import Holding, Resource, ResourceKind, lock_order
+from holdfast.domain.group.footprint import Resource, ResourceKind, lock_order
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.holds.hold import Hold
@@ -229,7 +230,7 @@ class Reading:
         unseen = [hold for hold in self._holds if hold[1:] not in wanted.known]
         self._existing = self._send(sql.EXISTING_HOLDS, unseen)
         self._queues = self._send_queues() if self._waitlists else None
-        self._holdings = _send_holdings(connection, wanted.holdings) if wanted.holdings else []
+        self._holdings = HoldingQueries(connection, wanted.holdings) if wanted.holdings else None
         sessions = of_kind.get(ResourceKind.SESSION, [])
         self.session_versions: Iterable[Row] = self._send(sql.SESSION_VERSIONS, sessions) or ()
         self._lapsed = self._send(sql.LAPSED_UNITS, self._pools)
@@ -260,8 +261,8 @@ class Reading:
             self.position = max(self.position, xid)
         if self._hold_rows is not None:
             ledger.holds = {hold.key: hold for hold in self._locked_holds(self._hold_rows)}
-        if self._wanted.holdings:
-            self._read_holdings(ledger)
+        if self._holdings is not None:
+            ledger.holdings = self._holdings.holdings()
         if self._queues is not None:
             self._read_waitlists(ledger, self._queues)
         for organization_id, digest, fingerprint, body in self._answers or ():
@@ -275,15 +276,6 @@ class Reading:
             ledger.carts[organization_id, cart] = (organization_id, hold_id)
         ledger.skipped = self._skipped(ledger)
         return ledger
-
-    def _read_holdings(self, ledger: Ledger) -> None:
-        found: dict[tuple[SessionKey, UUID], list[Hold]] = {
-            (holding.session_key, holding.holder.key): [] for holding in self._wanted.holdings
-        }
-        for hold in (hold_from_row(row) for cursor in self._holdings for row in cursor):
-            # The database and our code may disagree on which addresses are equal.
-            found.setdefault((hold.session_key, hold.holder.key), []).append(hold)
-        ledger.holdings = {key: tuple(holds) for key, holds in found.items()}
 
     def _read_waitlists(self, ledger: Ledger, queues: QueueReading) -> None:
         is_settled: dict[SessionKey, bool] = {}
@@ -335,23 +327,6 @@ class Reading:
             return []
         existing = set(self._connection.execute(sql.EXISTING_SEATS, _names(missing)))
         return [seat for seat in missing if seat[1:] in existing]
-
-
-def _send_holdings(connection: Pipeline, holdings: Sequence[Holding]) -> list[Rows]:
-    """One query for holders with a user id, one for the others, without duplicates."""
-    users: set[tuple[OrganizationId, SessionId, str]] = set()
-    addresses: set[tuple[OrganizationId, SessionId, str]] = set()
-    for (organization_id, session_id), holder in holdings:
-        if holder.user_id is not None:
-            users.add((organization_id, session_id, holder.user_id))
-        elif holder.email is not None:
-            addresses.add((organization_id, session_id, holder.email.normalized))
-    questions = ((sql.HOLDINGS_BY_USER, users), (sql.HOLDINGS_BY_EMAIL, addresses))
-    return [
-        connection.execute(statement, rows.wire_columns(wanted))
-        for statement, wanted in questions
-        if wanted
-    ]
 
 
 def _read_receipts(connection: Pipeline, wanted: Wanted) -> Rows:

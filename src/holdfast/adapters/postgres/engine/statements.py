@@ -6,9 +6,10 @@ the lock order. A join would leave both to the planner.
 
 from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS
 from holdfast.adapters.postgres.seats.rows import SEAT_COLUMNS, SEAT_PLACE
-from holdfast.domain.policy import POLICY_FIELDS, WAITING_PLACES_MAX
+from holdfast.domain.policy import HOLDER_UNITS_MAX, POLICY_FIELDS
 
-HOLDINGS_MAX = WAITING_PLACES_MAX + 14
+# Each hold has at least one unit, so this many are more than any limit allows.
+HOLDINGS_MAX = HOLDER_UNITS_MAX + 1
 
 
 def policy_of(table: str) -> str:
@@ -112,20 +113,68 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-# The active and waiting holds of a person: by user id if there is one, like Holder.key. One active
-# hold proves that there is one, and a few more are read in case this group ends it; waiting ones
-# are counted, so they come first, and all of them. The partial index has this same condition, so
-# ended holds are not read.
+# What a person has in a session: by user id if there is one, like Holder.key. With an event, what
+# the person has in all its sessions, bought there, and when the last places were given up. One
+# statement, so one snapshot: a hold that is being paid for is either live or sold. Waiting holds
+# come first, because their number is limited in any case. Every part finds its rows by an index
+# that has no others: ended holds are not read to find live ones, nor released ones to find sold
+# ones. (Not `status = 'active'`: the planner might read everybody's lapsed holds of the session.)
 _HOLDINGS = f"""
-SELECT {HOLD_COLUMNS}
-FROM unnest(%s::uuid[], %s::uuid[], %s::text[]) AS wanted (organization_id, session_id, name)
+SELECT wanted.number, live.holds, sold.units, given_up.at
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[]) WITH ORDINALITY
+    AS wanted (organization_id, session_id, event_id, name, number)
 CROSS JOIN LATERAL (
-    SELECT * FROM hold
-    WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
-        AND {{of_holder}} AND status IN ('waiting', 'active')
-        AND expires_at > statement_timestamp()
-    ORDER BY status DESC LIMIT {HOLDINGS_MAX}
-) h
+    SELECT json_agg(json_build_array(
+        h.id, h.session_id, h.quantity, h.expires_at, h.status = 'waiting', h.is_cart)) AS holds
+    FROM (
+        SELECT found.*
+        FROM (
+            SELECT wanted.session_id AS id
+            UNION ALL
+            SELECT id FROM session
+            WHERE organization_id = wanted.organization_id AND event_id = wanted.event_id
+                AND id <> wanted.session_id
+        ) s
+        CROSS JOIN LATERAL (
+            SELECT id, session_id, quantity, expires_at, status, is_cart FROM hold
+            WHERE organization_id = wanted.organization_id AND session_id = s.id
+                AND {{of_holder}} AND status IN ('waiting', 'active')
+                AND expires_at > statement_timestamp()
+            ORDER BY status DESC LIMIT {HOLDINGS_MAX}
+        ) found
+        LIMIT {HOLDINGS_MAX}
+    ) h
+) live
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(h.quantity), 0)::integer AS units
+    FROM (
+        SELECT found.quantity
+        FROM session s
+        CROSS JOIN LATERAL (
+            SELECT quantity FROM hold
+            WHERE organization_id = wanted.organization_id AND session_id = s.id
+                AND {{of_holder}} AND status = 'converted' AND given_up_at IS NULL
+            LIMIT {HOLDINGS_MAX}
+        ) found
+        WHERE s.organization_id = wanted.organization_id AND s.event_id = wanted.event_id
+        LIMIT {HOLDINGS_MAX}
+    ) h
+) sold
+CROSS JOIN LATERAL (
+    SELECT max(greatest(
+        (SELECT given_up_at FROM hold
+         WHERE organization_id = wanted.organization_id AND session_id = s.id
+             AND {{of_holder}} AND given_up_at IS NOT NULL
+         ORDER BY given_up_at DESC LIMIT 1),
+        (SELECT expires_at FROM hold
+         WHERE organization_id = wanted.organization_id AND session_id = s.id
+             AND {{of_holder}} AND status IN ('waiting', 'active') AND held_at IS NOT NULL
+             AND expires_at <= statement_timestamp()
+         ORDER BY expires_at DESC LIMIT 1)
+    )) AS at
+    FROM session s
+    WHERE s.organization_id = wanted.organization_id AND s.event_id = wanted.event_id
+) given_up
 """  # noqa: S608
 HOLDINGS_BY_EMAIL = _HOLDINGS.format(of_holder="email_key = wanted.name AND user_id IS NULL")
 HOLDINGS_BY_USER = _HOLDINGS.format(of_holder="user_id = wanted.name")

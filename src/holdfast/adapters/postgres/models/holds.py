@@ -43,6 +43,8 @@ class Hold(OrganizationRow):
     revives = models.UUIDField(null=True)
     changed_xid = Xid8Field("transaction of the last facts")
     is_cart = models.BooleanField("held by a cart")
+    extensions = models.SmallIntegerField("extensions by its holder")
+    given_up_at = models.DateTimeField("given up without a sale at", null=True)
 
     class Meta(OrganizationRow.Meta):
         db_table = "hold"

@@ -6,7 +6,7 @@ from holdfast.domain.access.scopes import Scope
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.carts import handlers, structs
 from holdfast.entrypoints.api.carts.answers import CartHoldAnswer, EmptyCartAnswer
-from holdfast.entrypoints.api.holds.routes import OF_SALE, OF_SEATS, OF_WAITING
+from holdfast.entrypoints.api.holds.routes import OF_HOLDER, OF_SALE, OF_SEATS, OF_WAITING
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
 
@@ -50,8 +50,7 @@ _OF_HOLDING = (
     _C.INVALID_TICKET_TYPE,
     _C.INVALID_SEAT,
     _C.INVALID_BLOCK,
-    _C.ACTIVE_HOLD_EXISTS,
-    _C.ALREADY_WAITING,
+    *OF_HOLDER,
     _C.CART_OF_ANOTHER_HOLDER,
 )
 

@@ -22,6 +22,12 @@ OF_SEATS = (
     _C.BLOCK_AT_CAPACITY,
     _C.ORPHAN_SEAT,
 )
+OF_HOLDER = (
+    _C.ACTIVE_HOLD_EXISTS,
+    _C.ALREADY_WAITING,
+    _C.HOLDER_LIMIT_REACHED,
+    _C.HOLDER_COOLDOWN,
+)
 OF_WAITING = (_C.WAITING_PLACES_EXCEEDED, _C.TOO_MANY_QUEUES, _C.OTHERS_ARE_WAITING)
 
 HOLD_ROUTES: tuple[Route[Any], ...] = (
@@ -52,8 +58,7 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
             _C.NO_AVAILABLE_SEATS,
             _C.INVALID_SEAT,
             _C.INVALID_BLOCK,
-            _C.ACTIVE_HOLD_EXISTS,
-            _C.ALREADY_WAITING,
+            *OF_HOLDER,
             ProblemCode.HOLDER_REQUIRED,
             ProblemCode.INVALID_LINES,
         ),

@@ -126,6 +126,8 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.ORPHAN_SEAT: Kind(409, "Single seat left"),
     RefusalCode.ACTIVE_HOLD_EXISTS: Kind(409, "Active hold exists"),
     RefusalCode.ALREADY_WAITING: Kind(409, "Already on the waitlist"),
+    RefusalCode.HOLDER_LIMIT_REACHED: Kind(409, "Limit per customer reached"),
+    RefusalCode.HOLDER_COOLDOWN: Kind(429, "Too soon after the last hold"),
     RefusalCode.CAPACITY_IN_USE: Kind(409, "Capacity in use"),
     RefusalCode.DUPLICATE_BLOCK: Kind(409, "Duplicate block"),
     RefusalCode.INVALID_EVENT_STATE: Kind(409, "Invalid event state"),
@@ -152,6 +154,8 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.SERVICE_UNAVAILABLE: Kind(503, "Service unavailable"),
 }
 
+# A retry may succeed after the time in `retry_after_seconds`, if that is given.
+RETRY_LATER = frozenset({RefusalCode.HOLDER_LIMIT_REACHED, RefusalCode.HOLDER_COOLDOWN})
 # A retry may succeed.
 RETRY_SOON = frozenset(
     {

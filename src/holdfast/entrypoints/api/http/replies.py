@@ -170,5 +170,5 @@ def _is_repeat(outcome: AnyOutcome | None) -> bool:
 
 def _recorded(body: bytes, outcome: AnyOutcome | None) -> Reply:
     status = int(body[:3])
-    headers = retry_headers(outcome.code) if isinstance(outcome, Refusal) else ()
+    headers = retry_headers(outcome.code, outcome.details) if isinstance(outcome, Refusal) else ()
     return Reply(status, body[3:], PROBLEM_JSON if status >= 400 else JSON, headers)

@@ -10,7 +10,7 @@ from msgspec import Struct, inspect
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.catalog.examples import SEAT_LIST
-from holdfast.entrypoints.api.http.codes import KINDS, RETRY_SOON, Code, ProblemCode
+from holdfast.entrypoints.api.http.codes import KINDS, RETRY_LATER, RETRY_SOON, Code, ProblemCode
 from holdfast.entrypoints.api.http.replies import ACCEPTED, OK
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.openapi.components import Components, Json, referenced
@@ -246,7 +246,7 @@ def _problem_response(status: int, codes: Sequence[Code], components: Components
     }
     own = [code for code in codes if code not in _OF_ALL] or codes
     examples = {code.value: shown[code] for code in own}
-    retried = ["Retry-After"] if any(code in RETRY_SOON for code in codes) else []
+    retried = ["Retry-After"] if any(code in RETRY_SOON | RETRY_LATER for code in codes) else []
     response: Json = {
         "description": f"{_MEANINGS[status]}: " + ", ".join(f"`{code.value}`" for code in codes),
         "headers": _headers(components, "X-Request-ID", *retried),

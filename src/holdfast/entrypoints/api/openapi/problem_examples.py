@@ -27,6 +27,8 @@ _WITH_VALUES = (
     refusals.orphan_seat(["0198f1c0-aa10-7d00-9c2e-4b1f0e7a0009"]),
     refusals.active_hold_exists("0198f1c2-7b1e-7c3a-9d52-3f8a6f0c0006", 412),
     refusals.already_waiting("0198f1c2-7b1e-7c3a-9d52-3f8a6f0c0006", 3412),
+    refusals.holder_limit_reached("holder_units_max", 8, 6, 412),
+    refusals.holder_cooldown(45),
     refusals.invalid_event_state("cancelled"),
     refusals.invalid_seats(
         [{"field": "line 17", "code": "required", "message": "number is required"}], 1

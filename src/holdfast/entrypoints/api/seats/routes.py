@@ -5,7 +5,7 @@ from typing import Any
 from holdfast.domain import refusals
 from holdfast.domain.access.scopes import Scope
 from holdfast.domain.refusal_codes import RefusalCode
-from holdfast.entrypoints.api.holds.routes import OF_SALE, OF_SEATS
+from holdfast.entrypoints.api.holds.routes import OF_HOLDER, OF_SALE, OF_SEATS
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.seats import answers, handlers, structs
@@ -33,8 +33,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
             *OF_SEATS,
             _C.INSUFFICIENT_INVENTORY,
             _C.INVALID_TICKET_TYPE,
-            _C.ACTIVE_HOLD_EXISTS,
-            _C.ALREADY_WAITING,
+            *OF_HOLDER,
             _C.OTHERS_ARE_WAITING,
             ProblemCode.HOLDER_REQUIRED,
         ),
