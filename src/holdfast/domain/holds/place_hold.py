@@ -179,6 +179,7 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
     outcome = (
         refuse_status(session)
         or (own_hold(ledger, placement) if placement.named_seats else None)
+        or placement.over_rate
         or refuse_asks(session, placement.asks, ledger.now)
     )
     if outcome is not None:

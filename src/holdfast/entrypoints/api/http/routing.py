@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.access.authentication import Bearer, missing_scope
+from holdfast.entrypoints.api.access.rate_gate import rate_headers
 from holdfast.entrypoints.api.fairness.large_bodies import LargeBodies
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
@@ -58,6 +59,12 @@ class Edge:
         self._logs_everything = _log.is_enabled_for(DEBUG)
 
     async def respond(self, call: Call, receive: Receive) -> Reply:
+        reply = await self._respond(call, receive)
+        if call.takings:
+            return reply._replace(headers=(*reply.headers, *rate_headers(call.takings)))
+        return reply
+
+    async def _respond(self, call: Call, receive: Receive) -> Reply:
         try:
             return await self._answer(call, receive)
         except Problem as problem:
@@ -139,6 +146,11 @@ class Endpoint:
                 raise missing_scope(route.scope)
             if principal.organization_id is not self._context.turns.last:
                 self._context.turns.saw(principal.organization_id)
+            limits = self._context.rates.book.of.get(principal.organization_id)
+            if limits is not None:
+                refusal = await self._context.rates.admit(call, limits)
+                if refusal is not None:
+                    return refusal_reply(refusal, call.request_id)
             if route.is_unsafe:
                 body = call.body
                 if body is None or len(body) > BODY_BYTES_MAX:
