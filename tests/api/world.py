@@ -326,7 +326,12 @@ class World:
     """One organization and one session with two ticket types: plenty on the floor, one place on the
     balcony."""
 
-    def __init__(self, catalog: StubCatalog | None = None, seats: StubSeats | None = None) -> None:
+    def __init__(
+        self,
+        catalog: StubCatalog | None = None,
+        seats: StubSeats | None = None,
+        limiter: RateLimiter | None = None,
+    ) -> None:
         self.store = MemoryStore(lambda: datetime.now(UTC))
         self._put_on_sale()
         self.engine = Admission(self.store, PATIENT)
@@ -350,7 +355,11 @@ class World:
             authenticator=trusting(self.keys),
             keys=StubKeyStore(),
             organizations=StubOrganizations(),
-            rates=Rates(self.rate_book, RateLimiter(LocalRates()), Subjects("rates of tests")),
+            rates=Rates(
+                self.rate_book,
+                limiter or RateLimiter(LocalRates()),
+                Subjects("rates of tests"),
+            ),
             deadline_seconds=5,
         )
         self.api: Api = create_api(self.container)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from math import ceil
 
 from holdfast.domain import refusals
-from holdfast.domain.access.rates import RateLimits
 from holdfast.domain.carts.fill_cart import FillCart
 from holdfast.domain.carts.renew_cart import RenewCart
 from holdfast.domain.group.command import Command
@@ -49,10 +48,12 @@ class RateGate:
         self._blocking = blocking
         self._holds = holds
 
-    async def admit(self, call: Call, limits: RateLimits) -> Refusal | None:
+    async def admit(self, call: Call) -> Refusal | None:
         """Count a request by its key and its address. With the credential of a single buyer, that
         buyer would be counted here, too."""
-        call.limits = limits
+        limits = call.limits = self.book.of.get(call.principal.organization_id)
+        if limits is None:
+            return None
         own, want = call.principal.organization_id, self._subjects.want
         wants = [
             want(own, f"requests_per_{name}", rate, subject)

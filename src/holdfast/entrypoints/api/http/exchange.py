@@ -137,7 +137,7 @@ class Call:
 
     @property
     def address(self) -> str:
-        """The peer's address, perhaps of a proxy that many callers share."""
+        """The caller's address, or that of a proxy that we don't trust to name the caller."""
         return self.client[0] if self.client else ""
 
     @property

@@ -59,23 +59,20 @@ class Edge:
         self._logs_everything = _log.is_enabled_for(DEBUG)
 
     async def respond(self, call: Call, receive: Receive) -> Reply:
-        reply = await self._respond(call, receive)
-        if call.takings:
-            return reply._replace(headers=(*reply.headers, *rate_headers(call.takings)))
-        return reply
-
-    async def _respond(self, call: Call, receive: Receive) -> Reply:
         try:
-            return await self._answer(call, receive)
+            reply = await self._answer(call, receive)
         except Problem as problem:
-            return problem.reply(call.request_id)
+            reply = problem.reply(call.request_id)
         except ClientGone:
             _log.info("request.abandoned", method=call.method, request_id=call.request_id)
             # Only read by a client that is still there and sent a broken body.
-            return body_cut_off().reply(call.request_id)
+            reply = body_cut_off().reply(call.request_id)
         except Exception:
             _log.exception("request.failed", method=call.method, request_id=call.request_id)
-            return unexpected_reply(call.request_id)
+            reply = unexpected_reply(call.request_id)
+        if call.takings:
+            reply = reply._replace(headers=(*reply.headers, *rate_headers(call.takings)))
+        return reply
 
     def log_reply(self, call: Call, reply: Reply) -> None:
         """Call after sending the reply. A hold has its own log entry with this request id; a
@@ -146,9 +143,8 @@ class Endpoint:
                 raise missing_scope(route.scope)
             if principal.organization_id is not self._context.turns.last:
                 self._context.turns.saw(principal.organization_id)
-            limits = self._context.rates.book.of.get(principal.organization_id)
-            if limits is not None:
-                refusal = await self._context.rates.admit(call, limits)
+            if self._context.rates.book.of:  # often nobody has limits
+                refusal = await self._context.rates.admit(call)
                 if refusal is not None:
                     return refusal_reply(refusal, call.request_id)
             if route.is_unsafe:
