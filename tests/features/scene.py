@@ -42,6 +42,7 @@ STATUS_OF_ERROR = {
     "no_available_seats": 409,
     "active_hold_exists": 409,
     "scope_not_held": 403,
+    "rate_limit_exceeded": 429,
     "service_unavailable": 503,
 }
 

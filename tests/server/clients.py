@@ -17,6 +17,7 @@ from holdfast.entrypoints.api.http.parsing import read_body
 from holdfast.entrypoints.api.http.routing import Edge
 from holdfast.entrypoints.server.connection import Connection
 from holdfast.entrypoints.server.connections import Connections
+from holdfast.entrypoints.server.proxies import TrustedProxies
 
 WAIT_SECONDS_MAX = 20
 LARGE = b"x" * 4_000_000
@@ -108,9 +109,12 @@ async def nothing_else(scope: Scope, receive: Receive, send: Send) -> None:
 
 @asynccontextmanager
 async def hosting(
-    answer: Answer = greet, rest: ASGIApp = nothing_else, connections_max: int = 100
+    answer: Answer = greet,
+    rest: ASGIApp = nothing_else,
+    connections_max: int = 100,
+    proxies: TrustedProxies | None = None,
 ) -> AsyncIterator[Host]:
-    connections = Connections(Edge(answer), rest, connections_max)
+    connections = Connections(Edge(answer), rest, connections_max, proxies)
     connections.date = b"Tue, 17 Nov 2026 12:00:00 GMT"
     loop = asyncio.get_running_loop()
     server = await loop.create_server(partial(Connection, connections), "127.0.0.1", 0)
