@@ -1,7 +1,7 @@
 """Applies the rate limits of organizations: to requests before their body is read, and to tickets
 before the engine decides."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 
@@ -65,11 +65,18 @@ class RateGate:
         ]
         return await self._take(call, wants) if wants else None
 
-    def place(self, call: Call, command: PlaceHold, render: Render | None) -> Awaitable[Answer]:
+    async def place(self, call: Call, command: PlaceHold, render: Render | None) -> Answer:
         if call.limits is None:
-            return self._engine.answer(command, render)
+            return await self._engine.answer(command, render)
         wants = self._wants(call, command.holder, _units(command.asks))
-        return self._place(call, command, render, wants)
+        refusal = await self._take(call, wants) if wants else None
+        if refusal is None:
+            return await self._answered(call, command, render, 0)
+        is_over_seats = refusal.details["limit"] == _SEATS
+        if is_over_seats and (command.idempotency is not None or command.named_seats):
+            # It may be a repetition, which the engine alone can tell.
+            return await self._engine.answer(replace(command, over_rate=refusal), render)
+        return self._refused(command, refusal)
 
     async def fill(self, call: Call, command: FillCart, render: Render | None) -> Answer:
         """A cart counts by what it grows by. Others may change it meanwhile: then it still counts
@@ -97,18 +104,6 @@ class RateGate:
         units = 0 if seen.hold.is_live(seen.at) else seen.hold.quantity
         wants = self._wants(call, command.holder or seen.hold.holder, units)
         return await self._answer(call, command, render, wants, seen.hold.quantity - units)
-
-    async def _place(
-        self, call: Call, command: PlaceHold, render: Render | None, wants: Sequence[Want]
-    ) -> Answer:
-        refusal = await self._take(call, wants) if wants else None
-        if refusal is None:
-            return await self._answered(call, command, render, 0)
-        is_over_seats = refusal.details["limit"] == _SEATS
-        if is_over_seats and (command.idempotency is not None or command.named_seats):
-            # It may be a repetition, which the engine alone can tell.
-            return await self._engine.answer(replace(command, over_rate=refusal), render)
-        return self._refused(command, refusal)
 
     async def _answer(
         self,
