@@ -15,7 +15,7 @@ from tests.support.patience import wait_until
 from tests.support.platform import Platform, Sale, new_platform
 from tests.support.servers import RunningServer
 
-CROWD, CLIENTS, LIMIT = 1_000, 32, 10
+CROWD, CLIENTS, LIMIT = 1_000, 12, 10
 BUYER = "canary.buyer@example.com"
 
 

@@ -186,7 +186,7 @@ def test_a_hanging_valkey_delays_nobody_for_long_and_comes_back(
             started = time.monotonic()
             assert await granted([limiter], "buyer") == LIMIT
             # All of them together, not each of them: the next one would wait for nothing.
-            assert time.monotonic() - started < CROWD * ANSWER_SECONDS_MAX / 10
+            assert time.monotonic() - started < CROWD * ANSWER_SECONDS_MAX / 20
             started = time.process_time()
             for _ in range(CROWD):
                 assert not (await limiter.take(OWN, [want(str(uuid4()))])).shared_slots
