@@ -14,7 +14,6 @@ ADD = f"""
 SET LOCAL lock_timeout = '2s';
 ALTER TABLE organization {", ".join(f"ADD COLUMN {name} text" for name in _COLUMNS)};
 GRANT UPDATE ({_NAMES}) ON organization TO holdfast_app;
-CREATE INDEX organization_with_rates ON organization (id) WHERE num_nonnulls({_NAMES}) > 0;
 CREATE FUNCTION holdfast_rate_limits()
     RETURNS TABLE (id uuid, {", ".join(f"{name} text" for name in _COLUMNS)})
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
