@@ -59,11 +59,11 @@ from holdfast.ports.seats import EventOccupancy, MapState, SeatChanges, SeenSeat
 from holdfast.ports.statistics import SaleHistory
 from holdfast.ports.store import StoreError
 from holdfast.services.access.authentication import Authenticator, new_secret_key
+from holdfast.services.access.rates.book import RateBook
+from holdfast.services.access.rates.limiter import RateLimiter
+from holdfast.services.access.rates.local import LocalRates
+from holdfast.services.access.rates.subjects import Rates, Subjects
 from holdfast.services.container import ApiContainer
-from holdfast.services.rates.book import RateBook
-from holdfast.services.rates.limiter import RateLimiter
-from holdfast.services.rates.local import LocalRates
-from holdfast.services.rates.subjects import Rates, Subjects
 from tests.support.memory.store import MemoryStore
 from tests.support.patience import PATIENT
 

@@ -22,11 +22,11 @@ from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
 from holdfast.ports.health import Dependency
 from holdfast.services.access.authentication import Authenticator
+from holdfast.services.access.rates.book import RateBook
+from holdfast.services.access.rates.limiter import RateLimiter
+from holdfast.services.access.rates.local import LocalRates
+from holdfast.services.access.rates.subjects import Rates, Subjects
 from holdfast.services.container import ApiContainer
-from holdfast.services.rates.book import RateBook
-from holdfast.services.rates.limiter import RateLimiter
-from holdfast.services.rates.local import LocalRates
-from holdfast.services.rates.subjects import Rates, Subjects
 
 
 class EngineDependency:

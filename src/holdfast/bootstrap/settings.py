@@ -50,7 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_processes: Annotated[int, Meta(ge=1, le=64)] = 1
     holdfast_secret_key: Annotated[str, Meta(min_length=32)] | None = None
     holdfast_allowed_hosts: _Text = "127.0.0.1,localhost,[::1]"
-    holdfast_trusted_proxies: str = ""
+    holdfast_trusted_proxies: str | None = None
     holdfast_log_format: Literal["json", "console"] = "json"
     holdfast_log_level: Literal["debug", "info", "warning", "error"] = "info"
     holdfast_queue_max: Annotated[int, Meta(ge=4, le=1_000_000)] = 4096
@@ -93,7 +93,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def trusted_proxies(self) -> tuple[Network, ...]:
-        texts = self.holdfast_trusted_proxies.split(",")
+        texts = (self.holdfast_trusted_proxies or "").split(",")
         return tuple(ip_network(text.strip()) for text in texts if text.strip())
 
     @property

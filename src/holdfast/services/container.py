@@ -14,7 +14,7 @@ from holdfast.ports.payments import DemoTill, PaymentProvider
 from holdfast.ports.seats import SeatReader
 from holdfast.ports.statistics import SaleStatisticsReader
 from holdfast.services.access.authentication import Authenticator
-from holdfast.services.rates.subjects import Rates
+from holdfast.services.access.rates.subjects import Rates
 
 
 @immutable(kw_only=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.domain.access.rates import Rate
 from holdfast.domain.ids import OrganizationId
 from holdfast.ports.rates import SLOTS, Want
-from holdfast.services.rates.local import LocalRates
+from holdfast.services.access.rates.local import LocalRates
 
 OWN = OrganizationId(uuid4())
 TEN = Rate(10, 300)

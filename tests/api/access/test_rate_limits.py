@@ -10,8 +10,8 @@ import pytest
 
 from holdfast.domain.access.rates import Rate, RateLimits
 from holdfast.domain.ids import OrganizationId
-from holdfast.services.rates.limiter import RateLimiter
-from holdfast.services.rates.local import LocalRates
+from holdfast.services.access.rates.limiter import RateLimiter
+from holdfast.services.access.rates.local import LocalRates
 from tests.api.world import BALCONY, FLOOR, ORGANIZATION, SESSION, World
 
 TEN = Rate(10, 300)

@@ -18,8 +18,8 @@ from holdfast.adapters.redis.rates import ANSWER_SECONDS_MAX, ValkeyRates
 from holdfast.domain.access.rates import Rate, RateLimits
 from holdfast.domain.ids import OrganizationId
 from holdfast.ports.rates import Count, Want
-from holdfast.services.rates.limiter import RateLimiter, Taking
-from holdfast.services.rates.local import LocalRates
+from holdfast.services.access.rates.limiter import RateLimiter, Taking
+from holdfast.services.access.rates.local import LocalRates
 from tests.api.world import ORGANIZATION, World, hold_body
 from tests.support.patience import PATIENCE_SECONDS
 

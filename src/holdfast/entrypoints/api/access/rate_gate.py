@@ -21,8 +21,8 @@ from holdfast.ports.audit.attempts import AttemptJournal, FailedAttempt
 from holdfast.ports.engine import Answer, Render
 from holdfast.ports.holds import HoldReader, SeenHold
 from holdfast.ports.rates import Want
-from holdfast.services.rates.limiter import Taking
-from holdfast.services.rates.subjects import Rates
+from holdfast.services.access.rates.limiter import Taking
+from holdfast.services.access.rates.subjects import Rates
 from holdfast.services.reads import read
 
 _SEATS = "seats_per_holder"

@@ -16,8 +16,8 @@ from uuid_utils import uuid7
 from holdfast.domain.access.rates import RateLimits
 from holdfast.domain.group.origin import Origin
 from holdfast.ports.access import Principal
+from holdfast.services.access.rates.limiter import Taking
 from holdfast.services.idempotency.seal import Seal
-from holdfast.services.rates.limiter import Taking
 
 JSON = b"application/json"
 PROBLEM_JSON = b"application/problem+json"

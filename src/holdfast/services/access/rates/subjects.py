@@ -7,8 +7,8 @@ from holdfast.domain.access.rates import Rate
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.immutable import immutable
 from holdfast.ports.rates import Want
-from holdfast.services.rates.book import RateBook
-from holdfast.services.rates.limiter import RateLimiter
+from holdfast.services.access.rates.book import RateBook
+from holdfast.services.access.rates.limiter import RateLimiter
 
 _DIGEST_BYTES = 16
 

@@ -12,7 +12,7 @@ from math import ceil
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.immutable import immutable
 from holdfast.ports.rates import Count, Level, RatesUnavailable, SharedRates, Want
-from holdfast.services.rates.local import LocalRates
+from holdfast.services.access.rates.local import LocalRates
 
 
 @immutable
