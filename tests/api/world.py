@@ -13,6 +13,7 @@ import httpx
 from holdfast.adapters.payments import TrustingPayments
 from holdfast.domain import refusals
 from holdfast.domain.access.keys import ApiKey, KeyChange
+from holdfast.domain.access.rates import RateLimits
 from holdfast.domain.access.scopes import ALL_SCOPES, Mode
 from holdfast.domain.catalog.changes import CatalogChange, CreateEvent
 from holdfast.domain.catalog.model import (
@@ -58,6 +59,10 @@ from holdfast.ports.seats import EventOccupancy, MapState, SeatChanges, SeenSeat
 from holdfast.ports.statistics import SaleHistory
 from holdfast.ports.store import StoreError
 from holdfast.services.access.authentication import Authenticator, new_secret_key
+from holdfast.services.access.rates.book import RateBook
+from holdfast.services.access.rates.limiter import RateLimiter
+from holdfast.services.access.rates.local import LocalRates
+from holdfast.services.access.rates.subjects import Rates, Subjects
 from holdfast.services.container import ApiContainer
 from tests.support.memory.store import MemoryStore
 from tests.support.patience import PATIENT
@@ -140,6 +145,13 @@ class StubOrganizations:
         render: Callable[[OrganizationOutcome], bytes],
     ) -> StoredAnswer[OrganizationOutcome]:
         return StoredAnswer(OWN_ORGANIZATION)
+
+
+class StubRateLimits:
+    """Nobody has any."""
+
+    def all_limits(self) -> Mapping[OrganizationId, RateLimits]:
+        return {}
 
 
 @dataclass
@@ -314,7 +326,12 @@ class World:
     """One organization and one session with two ticket types: plenty on the floor, one place on the
     balcony."""
 
-    def __init__(self, catalog: StubCatalog | None = None, seats: StubSeats | None = None) -> None:
+    def __init__(
+        self,
+        catalog: StubCatalog | None = None,
+        seats: StubSeats | None = None,
+        limiter: RateLimiter | None = None,
+    ) -> None:
         self.store = MemoryStore(lambda: datetime.now(UTC))
         self._put_on_sale()
         self.engine = Admission(self.store, PATIENT)
@@ -323,6 +340,7 @@ class World:
         self.catalog = catalog or StubCatalog()
         self.secret = self.keys.new_key(*ALL_SCOPES)
         self.attempts = KeptAttempts()
+        self.rate_book = RateBook(StubRateLimits())
         self.container = ApiContainer(
             submit=self.engine,
             holds=self.store,
@@ -337,6 +355,11 @@ class World:
             authenticator=trusting(self.keys),
             keys=StubKeyStore(),
             organizations=StubOrganizations(),
+            rates=Rates(
+                self.rate_book,
+                limiter or RateLimiter(LocalRates()),
+                Subjects("rates of tests"),
+            ),
             deadline_seconds=5,
         )
         self.api: Api = create_api(self.container)

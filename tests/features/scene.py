@@ -44,6 +44,7 @@ STATUS_OF_ERROR = {
     "holder_limit_reached": 409,
     "holder_cooldown": 429,
     "scope_not_held": 403,
+    "rate_limit_exceeded": 429,
     "service_unavailable": 503,
 }
 

@@ -5,6 +5,7 @@ import secrets
 from holdfast.adapters.payments import DemoPayments, TrustingPayments
 from holdfast.adapters.postgres.access.key_watch import KeyWatch
 from holdfast.adapters.postgres.access.keys import PostgresKeys, PostgresKeyStore
+from holdfast.adapters.postgres.access.rates import PostgresRateLimits
 from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
 from holdfast.adapters.postgres.audit.reader import PostgresAudit
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
@@ -15,12 +16,16 @@ from holdfast.adapters.postgres.holds.statistics import PostgresStatistics
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.postgres.seats.reader import PostgresSeats
 from holdfast.bootstrap.consumers import ConsumerThread, consumer_threads
-from holdfast.bootstrap.duties import BackgroundThread, DutyThread, planned_duties
+from holdfast.bootstrap.duties import BackgroundThread, Duty, DutyThread, planned_duties
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
 from holdfast.ports.health import Dependency
 from holdfast.services.access.authentication import Authenticator
+from holdfast.services.access.rates.book import RateBook
+from holdfast.services.access.rates.limiter import RateLimiter
+from holdfast.services.access.rates.local import LocalRates
+from holdfast.services.access.rates.subjects import Rates, Subjects
 from holdfast.services.container import ApiContainer
 
 
@@ -47,10 +52,13 @@ class Server:
         # Anybody can send unknown keys: no other query may wait for their look-up.
         self._key_database = Database(self._room.url, connections_max=1)
         authenticator = Authenticator(PostgresKeys(self._key_database))
-        self.container = _container(settings, self._room, authenticator)
+        rates = _rates(settings, self._room)
+        self._rate_book = rates.book
+        self.container = _container(settings, self._room, authenticator, rates)
         watch = KeyWatch(self._room.url, authenticator.forget, authenticator.trust)
         self._threads: list[BackgroundThread] = [
             BackgroundThread("key-watch", watch.run),
+            DutyThread(Duty("rates", self._rate_book.refresh)),
             *(DutyThread(duty) for duty in planned_duties(self._room)),
             *_consumers(settings, self._room),
         ]
@@ -69,6 +77,7 @@ class Server:
     def start(self) -> None:
         self._room.start()
         self._key_database.open()
+        self._rate_book.refresh()  # the first request may be limited
         for thread in self._threads:
             thread.start()
 
@@ -86,11 +95,29 @@ def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
     return consumer_threads(settings, room.admission, room.database)
 
 
-def _container(settings: Settings, room: EngineRoom, authenticator: Authenticator) -> ApiContainer:
-    # `holdfast serve` sets the secret for all its processes; without it, only this server accepts
-    # its demo payments.
-    demo_secret = settings.holdfast_secret_key or secrets.token_urlsafe(48)
-    till = DemoPayments(demo_secret) if settings.holdfast_payments == "demo" else None
+def _secret(settings: Settings) -> str:
+    """`holdfast serve` sets the secret for all its processes. Without it, only this process accepts
+    its demo payments and knows its rate limits."""
+    return settings.holdfast_secret_key or secrets.token_urlsafe(48)
+
+
+def _rates(settings: Settings, room: EngineRoom) -> Rates:
+    shared = None
+    if settings.redis_url is not None:
+        from holdfast.bootstrap.brokers import shared_rates  # noqa: PLC0415
+
+        shared = shared_rates(settings)
+    return Rates(
+        RateBook(PostgresRateLimits(room.database)),
+        RateLimiter(LocalRates(), shared),
+        Subjects(_secret(settings)),
+    )
+
+
+def _container(
+    settings: Settings, room: EngineRoom, authenticator: Authenticator, rates: Rates
+) -> ApiContainer:
+    till = DemoPayments(_secret(settings)) if settings.holdfast_payments == "demo" else None
     return ApiContainer(
         submit=room.admission,
         holds=room.holds,
@@ -105,6 +132,7 @@ def _container(settings: Settings, room: EngineRoom, authenticator: Authenticato
         authenticator=authenticator,
         keys=PostgresKeyStore(room.database),
         organizations=PostgresOrganizationSettings(room.database),
+        rates=rates,
         deadline_seconds=settings.holdfast_deadline_seconds,
         demo_till=till,
     )

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from email.errors import MessageError
 from email.headerregistry import Address
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -14,6 +15,8 @@ import psycopg
 from msgspec import Meta
 from msgspec.inspect import FloatType, IntType, LiteralType, Metadata, StrType, UnionType
 from psycopg.conninfo import conninfo_to_dict
+
+Network = IPv4Network | IPv6Network
 
 _Text = Annotated[str, Meta(min_length=1)]
 _UpToAnHour = Annotated[int, Meta(ge=1, le=3600)]
@@ -47,6 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_processes: Annotated[int, Meta(ge=1, le=64)] = 1
     holdfast_secret_key: Annotated[str, Meta(min_length=32)] | None = None
     holdfast_allowed_hosts: _Text = "127.0.0.1,localhost,[::1]"
+    holdfast_trusted_proxies: str | None = None
     holdfast_log_format: Literal["json", "console"] = "json"
     holdfast_log_level: Literal["debug", "info", "warning", "error"] = "info"
     holdfast_queue_max: Annotated[int, Meta(ge=4, le=1_000_000)] = 4096
@@ -88,6 +92,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.redis_url is None else "redis"
 
     @property
+    def trusted_proxies(self) -> tuple[Network, ...]:
+        texts = (self.holdfast_trusted_proxies or "").split(",")
+        return tuple(ip_network(text.strip()) for text in texts if text.strip())
+
+    @property
     def home(self) -> Path:
         return Path(self.holdfast_home).expanduser().resolve()
 
@@ -111,6 +120,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
                 _check_url(variable, text, _SCHEMES[field.name])
     settings = Settings(**values)
     _check_mail(settings)
+    _check_proxies(settings)
     return settings
 
 
@@ -160,6 +170,16 @@ def _check_url(variable: str, url: str, schemes: tuple[str, ...]) -> None:
         raise SettingsError(
             f"{variable}: is not a valid address of the form {schemes[0]}://user@host:port/name"
         )
+
+
+def _check_proxies(settings: Settings) -> None:
+    try:
+        _ = settings.trusted_proxies
+    except ValueError:
+        raise SettingsError(
+            "HOLDFAST_TRUSTED_PROXIES: must be IP addresses or networks, separated by commas, such"
+            " as 10.0.0.0/8, 192.0.2.7"
+        ) from None
 
 
 def _check_mail(settings: Settings) -> None:

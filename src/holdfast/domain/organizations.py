@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 from zoneinfo import ZoneInfo
 
+from holdfast.domain.access.rates import RATE_RULE, Rate
 from holdfast.domain.access.scopes import Mode
 from holdfast.domain.catalog.changes import refuse_policy
 from holdfast.domain.ids import OrganizationId
@@ -60,6 +61,10 @@ _LINK_RULE = (
 
 def _setting(*about: Any, **more: Any) -> Any:
     return field(default=None, metadata={"setting": Setting(*about, **more)})
+
+
+def _rate(label: str, meaning: str, example: str) -> Any:
+    return _setting(label, meaning, RATE_RULE, example, Rate.parse, 13)
 
 
 @immutable(kw_only=True)
@@ -125,6 +130,26 @@ class Organization:
         "https://tickets.example.com/cart/{cart_token}",
         _link,
         URL_LENGTH_MAX,
+    )
+    rate_seats_per_holder: str | None = _rate(
+        "seats per buyer",
+        "Seats and tickets that one buyer can reserve, and in how many seconds.",
+        "10/300",
+    )
+    rate_requests_per_key: str | None = _rate(
+        "requests per key",
+        "Requests with one API key, and in how many seconds.",
+        "500/1",
+    )
+    rate_requests_per_holder: str | None = _rate(
+        "requests per buyer",
+        "Requests to hold something for one buyer, and in how many seconds.",
+        "30/60",
+    )
+    rate_requests_per_address: str | None = _rate(
+        "requests per address",
+        "Requests from one IP address, and in how many seconds.",
+        "600/60",
     )
 
     def link_to(self, hold_id: object, reference: str, cart_token: str | None) -> str | None:

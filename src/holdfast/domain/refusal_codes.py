@@ -69,6 +69,7 @@ class RefusalCode(StrEnum):
     INVALID_EXPIRY = "invalid_expiry"
     SCOPE_NOT_HELD = "scope_not_held"
     TOO_MANY_KEYS = "too_many_keys"
+    RATE_LIMIT_EXCEEDED = "rate_limit_exceeded"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     REQUEST_IN_PROGRESS = "request_in_progress"
     SERVICE_UNAVAILABLE = "service_unavailable"
@@ -103,6 +104,7 @@ _RETRYABLE = frozenset(
         RefusalCode.TOO_MANY_QUEUES,
         RefusalCode.OTHERS_ARE_WAITING,
         RefusalCode.TOO_MANY_KEYS,
+        RefusalCode.RATE_LIMIT_EXCEEDED,
         RefusalCode.REQUEST_IN_PROGRESS,
         RefusalCode.SERVICE_UNAVAILABLE,
         RefusalCode.INTERNAL_ERROR,

@@ -8,6 +8,7 @@ Refusal
 |                          duplicate_block, capacity_in_use
 |-- about API keys         key_not_found, key_not_valid, invalid_expiry, scope_not_held,
 |                          too_many_keys
+|-- about rate limits      rate_limit_exceeded                         (a retry may help)
 |-- about the sale         event_not_available, event_unavailable, event_sales_closed
 |                                                                      (a retry may help)
 |-- about inventory        insufficient_inventory, no_available_seats, block_at_capacity,
@@ -33,6 +34,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
+from holdfast.domain.access.rates import Rate
 from holdfast.domain.ids import SeatId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.refusal_codes import RefusalCode as Code
@@ -349,3 +351,14 @@ def scope_not_held(scope: str) -> Refusal:
 def too_many_keys(maximum: int) -> Refusal:
     message = f"At most {maximum} keys can be valid at once. Revoke one first"
     return Refusal(Code.TOO_MANY_KEYS, message, {"maximum": maximum})
+
+
+def rate_limit_exceeded(name: str, rate: Rate, retry_after_seconds: int | None) -> Refusal:
+    """`retry_after_seconds` is None if the request alone asks for more than the limit."""
+    what = "seats reserved" if name == "seats_per_holder" else "requests"
+    details: dict[str, JsonValue] = {"limit": name, "maximum": rate.count}
+    details["window_seconds"] = rate.seconds
+    if retry_after_seconds is not None:
+        details["retry_after_seconds"] = retry_after_seconds
+    message = f"Rate limit exceeded: max {rate.count} {what} per {rate.period}"
+    return Refusal(Code.RATE_LIMIT_EXCEEDED, message, details)

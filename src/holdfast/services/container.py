@@ -14,6 +14,7 @@ from holdfast.ports.payments import DemoTill, PaymentProvider
 from holdfast.ports.seats import SeatReader
 from holdfast.ports.statistics import SaleStatisticsReader
 from holdfast.services.access.authentication import Authenticator
+from holdfast.services.access.rates.subjects import Rates
 
 
 @immutable(kw_only=True)
@@ -37,5 +38,6 @@ class ApiContainer:
     authenticator: Authenticator
     keys: KeyStore
     organizations: OrganizationStore
+    rates: Rates
     deadline_seconds: int
     demo_till: DemoTill | None = None

@@ -193,6 +193,7 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
         (_refused_like_rivals(ledger, placement) if ledger.contested else None)
         or refuse_status(session)
         or (own_hold(ledger, placement) if placement.named_seats else None)
+        or placement.over_rate
         or refuse_asks(session, placement.asks, ledger.now)
     )
     if outcome is not None:

@@ -16,6 +16,7 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.immutable import immutable
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder, InvalidValue, Quantity
 
 LINES_MAX = 50
@@ -86,6 +87,8 @@ class Placement:
     items: tuple[CartItem, ...] = ()
     # Seats that the cart gives up in the same command, with the item each belonged to.
     given_up: tuple[tuple[SeatId, str], ...] = ()
+    # Set beyond a rate limit: only a hold that exists already may be the answer.
+    over_rate: Refusal | None = None
 
     # Computed once, because every step asks for them.
     hold_key: HoldKey = field(init=False)

@@ -4,6 +4,7 @@ from functools import partial
 
 from holdfast.entrypoints.api.access.authentication import Bearer
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups
+from holdfast.entrypoints.api.access.rate_gate import RateGate
 from holdfast.entrypoints.api.access.tarpit import Tarpit
 from holdfast.entrypoints.api.catalog.answers import availability_answer
 from holdfast.entrypoints.api.fairness.answers import (
@@ -41,8 +42,13 @@ class Api(Edge):
         self._large_reads = FairCalls("holdfast-large-read", LARGE_READS, bound_seconds, turns)
         self._imports = FairCalls("holdfast-import", IMPORTS, bound_seconds, turns)
         seat_finder = SeatFinder(container.seats)
+        engine = EngineAnswers(container.submit, bound_seconds)
+        self._limiter = container.rates.limiter
         context = Context(
-            engine=EngineAnswers(container.submit, bound_seconds),
+            engine=engine,
+            rates=RateGate(
+                container.rates, engine, container.attempts, self._reads, container.holds
+            ),
             submit=container.submit,
             blocking=self._reads,
             large=self._large_reads,
@@ -92,6 +98,7 @@ class Api(Edge):
     def close(self) -> None:
         for calls in (self._reads, self._large_reads, self._imports, self._key_lookups):
             calls.close()
+        self._limiter.close()
 
 
 def create_api(container: ApiContainer) -> Api:

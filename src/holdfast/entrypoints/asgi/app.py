@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.process import prepare_process
 from holdfast.bootstrap.server import Server
+from holdfast.bootstrap.settings import Network
 from holdfast.domain.immutable import immutable
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.api.app import Api, create_api
@@ -31,6 +32,10 @@ class Application:
     rest: ASGIApp
     _server: Server
     _readiness: Readiness
+
+    @property
+    def trusted_proxies(self) -> Sequence[Network]:
+        return self._server.settings.trusted_proxies
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

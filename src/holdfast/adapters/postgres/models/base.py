@@ -69,6 +69,10 @@ class Organization(PolicyRow):
     mail_footer = models.TextField("e-mail footer", null=True)
     pay_url = models.TextField("payment page", null=True)
     cart_url = models.TextField("cart page", null=True)
+    rate_seats_per_holder = models.TextField("seats per buyer", null=True)
+    rate_requests_per_key = models.TextField("requests per key", null=True)
+    rate_requests_per_holder = models.TextField("requests per buyer", null=True)
+    rate_requests_per_address = models.TextField("requests per address", null=True)
     created_at = models.DateTimeField()
 
     class Meta(PolicyRow.Meta):

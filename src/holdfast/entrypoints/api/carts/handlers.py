@@ -27,7 +27,7 @@ async def fill_cart(context: Context, call: Call, body: FillCartRequest) -> Repl
     key = idempotency_of(call, call.idempotency_key, body)
     command = fill_command(call, body, key)
     rendering = partial(render, call, show=filled_answer) if key else None
-    answer = await context.engine.answer(command, rendering)
+    answer = await context.rates.fill(call, command, rendering)
     return await reply_with_position(context, call, answer, filled_answer, cart_hold_answer)
 
 
@@ -46,7 +46,7 @@ async def renew_cart(context: Context, call: Call, body: RenewCartRequest) -> Re
     organization_id, new_ids = call.principal.organization_id, (HoldId(uuid7()), uuid7())
     command = RenewCart(organization_id, call.cart, *new_ids, call.origin, holder, key)
     rendering = partial(render, call, show=filled_answer) if key else None
-    answer = await context.engine.answer(command, rendering)
+    answer = await context.rates.renew(call, command, rendering)
     return await reply_with_position(context, call, answer, filled_answer, cart_hold_answer)
 
 

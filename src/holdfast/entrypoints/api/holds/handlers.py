@@ -68,7 +68,12 @@ async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Re
         remarks=remarks_of(body, body.cart_token, body.notes, body.metadata),
         wants_alternative=bool(body.offer_alternative),
     )
-    answer = await context.engine.answer(command, partial(render, call) if key else None)
+    rendering = partial(render, call) if key else None
+    answer = await (
+        context.engine.answer(command, rendering)
+        if call.limits is None
+        else context.rates.place(call, command, rendering)
+    )
     return await reply_with_position(context, call, answer, answer_of, placed_hold_answer)
 
 

@@ -1,7 +1,8 @@
 """Every code of `error`, and its HTTP status.
 
 A problem is about
-|-- the caller         unauthorized, insufficient_scope, too_many_requests           401, 403, 429
+|-- the caller         unauthorized, insufficient_scope, too_many_requests,          401, 403, 429
+|                      rate_limit_exceeded                                           429
 |-- the HTTP message   malformed_request, request_timeout, headers_too_large         400, 408, 431
 |-- the address        not_found, method_not_allowed                                 404, 405
 |-- the body           body_too_large, unsupported_media_type                        413, 415
@@ -148,6 +149,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.INVALID_EXPIRY: Kind(400, "Invalid expiry"),
     RefusalCode.SCOPE_NOT_HELD: Kind(403, "Scope not held"),
     RefusalCode.TOO_MANY_KEYS: Kind(409, "Too many API keys"),
+    RefusalCode.RATE_LIMIT_EXCEEDED: Kind(429, "Rate limit exceeded"),
     RefusalCode.REQUEST_IN_PROGRESS: Kind(409, "Request in progress"),
     RefusalCode.IDEMPOTENCY_KEY_REUSED: Kind(422, "Idempotency key reused"),
     RefusalCode.INTERNAL_ERROR: Kind(500, "Internal error"),

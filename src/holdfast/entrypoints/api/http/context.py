@@ -5,6 +5,7 @@ from collections.abc import Callable
 from holdfast.domain.ids import ApiKeyId, SessionId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.access.rate_gate import RateGate
 from holdfast.entrypoints.api.fairness.answers import EngineAnswers, FreshLookups, SharedLookups
 from holdfast.entrypoints.api.fairness.calls import FairCalls
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
@@ -28,6 +29,7 @@ from holdfast.services.seats import SeatFinder, SeatPath
 @immutable
 class Context:
     engine: EngineAnswers
+    rates: RateGate
     submit: Submit
     blocking: FairCalls
     large: FairCalls

@@ -13,8 +13,10 @@ from uuid import UUID
 from starlette.types import Scope
 from uuid_utils import uuid7
 
+from holdfast.domain.access.rates import RateLimits
 from holdfast.domain.group.origin import Origin
 from holdfast.ports.access import Principal
+from holdfast.services.access.rates.limiter import Taking
 from holdfast.services.idempotency.seal import Seal
 
 JSON = b"application/json"
@@ -52,7 +54,8 @@ def body_for(method: str, reply: Reply) -> bytes:
 class Call:
     """A request. `body` is set if all of it has arrived. Routing fills in the route, the principal,
     the ids or cart of the path, the idempotency key and the seal of the recorded answer. `rendered`
-    is the answer that was sealed last, and its reply."""
+    is the answer that was sealed last, and its reply. `limits` are the rate limits that apply, and
+    `takings` what was taken from them."""
 
     __slots__ = (
         "_raw_path",
@@ -62,6 +65,7 @@ class Call:
         "client",
         "headers",
         "idempotency_key",
+        "limits",
         "method",
         "nested_id",
         "on_delay",
@@ -75,6 +79,7 @@ class Call:
         "seal",
         "started",
         "success_status",
+        "takings",
     )
 
     principal: Principal
@@ -115,6 +120,8 @@ class Call:
         self.seal: Seal | None = None
         self.rendered: tuple[bytes, Reply] | None = None
         self.success_status = 200
+        self.limits: RateLimits | None = None
+        self.takings: tuple[Taking, ...] = ()
 
     @classmethod
     def of_scope(cls, scope: Scope) -> "Call":
@@ -130,7 +137,7 @@ class Call:
 
     @property
     def address(self) -> str:
-        """The peer's address, perhaps of a proxy that many callers share."""
+        """The caller's address, or that of a proxy that we don't trust to name the caller."""
         return self.client[0] if self.client else ""
 
     @property

@@ -14,6 +14,7 @@ from holdfast.bootstrap.logs import log_at_once
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.access.authentication import Bearer, missing_scope
+from holdfast.entrypoints.api.access.rate_gate import rate_headers
 from holdfast.entrypoints.api.fairness.large_bodies import LargeBodies
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
@@ -63,16 +64,19 @@ class Edge:
 
     async def respond(self, call: Call, receive: Receive) -> Reply:
         try:
-            return await self._answer(call, receive)
+            reply = await self._answer(call, receive)
         except Problem as problem:
-            return problem.reply(call.request_id)
+            reply = problem.reply(call.request_id)
         except ClientGone:
             _log.info("request.abandoned", method=call.method, request_id=call.request_id)
             # Only read by a client that is still there and sent a broken body.
-            return body_cut_off().reply(call.request_id)
+            reply = body_cut_off().reply(call.request_id)
         except Exception:
             _log.exception("request.failed", method=call.method, request_id=call.request_id)
-            return unexpected_reply(call.request_id)
+            reply = unexpected_reply(call.request_id)
+        if call.takings:
+            reply = reply._replace(headers=(*reply.headers, *rate_headers(call.takings)))
+        return reply
 
     def log_reply(self, call: Call, reply: Reply) -> None:
         """Call after sending the reply. A hold has its own log entry with this request id; a
@@ -150,6 +154,10 @@ class Endpoint:
                 raise missing_scope(route.scope)
             if principal.organization_id is not self._context.turns.last:
                 self._context.turns.saw(principal.organization_id)
+            if self._context.rates.book.of:  # often nobody has limits
+                refusal = await self._context.rates.admit(call)
+                if refusal is not None:
+                    return refusal_reply(refusal, call.request_id)
             if route.is_unsafe:
                 body = call.body
                 if body is None or len(body) > BODY_BYTES_MAX:

@@ -25,6 +25,7 @@ from holdfast.entrypoints.api.openapi.glossary import GLOSSARY
 from holdfast.entrypoints.api.openapi.problem_examples import problem_example
 from holdfast.entrypoints.api.openapi.schemas import parameter_schemas, schemas, types_in
 
+TOO_MANY = 429
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
 _OF_ANY_ROUTE: tuple[Code, ...] = (
@@ -32,6 +33,7 @@ _OF_ANY_ROUTE: tuple[Code, ...] = (
     ProblemCode.UNAUTHORIZED,
     ProblemCode.INSUFFICIENT_SCOPE,
     ProblemCode.TOO_MANY_REQUESTS,
+    RefusalCode.RATE_LIMIT_EXCEEDED,
     RefusalCode.INTERNAL_ERROR,
     RefusalCode.SERVICE_UNAVAILABLE,
 )
@@ -56,7 +58,7 @@ _MEANINGS = {
     413: "Body too large",
     415: "Unsupported media type",
     422: "Idempotency key used for another request",
-    429: "Too many unknown keys: retry later",
+    429: "Too many requests or seats: retry later",
     500: "Internal error",
     503: "Unavailable: retry later",
 }
@@ -68,6 +70,16 @@ _HEADERS: dict[str, Json] = {
     "Idempotent-Replayed": {
         "description": "`true` if this is the answer to an earlier, equal request.",
         "schema": {"type": "string", "const": "true"},
+    },
+    "RateLimit-Policy": {
+        "description": "The rate limits that applied: `q` seats or requests in `w` seconds. Only "
+        "if your organization has set any.",
+        "schema": {"type": "string", "examples": ['"seats_per_holder";q=10;w=300']},
+    },
+    "RateLimit": {
+        "description": "What is left of each: `r` seats or requests; in `t` seconds there will be "
+        "more.",
+        "schema": {"type": "string", "examples": ['"seats_per_holder";r=3;t=120']},
     },
     "ETag": {
         "description": "Identifies this answer; send it back as If-None-Match.",
@@ -191,7 +203,7 @@ def _parameters(route: Route[Any]) -> Iterator[Json]:
 
 
 def _responses(route: Route[Any], components: Components) -> dict[str, Json]:
-    names = ["X-Request-ID"]
+    names = ["X-Request-ID", "RateLimit-Policy", "RateLimit"]
     names += ["Idempotent-Replayed"] if route.is_unsafe else []
     names += ["ETag"] if route.has_etag else []
     names += ["Content-Encoding", "Vary"] if route.is_compressed else []
@@ -247,9 +259,10 @@ def _problem_response(status: int, codes: Sequence[Code], components: Components
     own = [code for code in codes if code not in _OF_ALL] or codes
     examples = {code.value: shown[code] for code in own}
     retried = ["Retry-After"] if any(code in RETRY_SOON | RETRY_LATER for code in codes) else []
+    limited = ["RateLimit-Policy", "RateLimit"] if status == TOO_MANY else []
     response: Json = {
         "description": f"{_MEANINGS[status]}: " + ", ".join(f"`{code.value}`" for code in codes),
-        "headers": _headers(components, "X-Request-ID", *retried),
+        "headers": _headers(components, "X-Request-ID", *retried, *limited),
         "content": {
             "application/problem+json": {
                 "schema": referenced("schemas", "Problem"),

@@ -60,7 +60,8 @@ async def reserve_seat(context: Context, call: Call, body: structs.ReserveReques
         is_reservation=True,
     )
     show = partial(answers.reserved_answer, event_id, seat_id)
-    answer = await context.engine.answer(command, partial(render, call, show=show) if key else None)
+    rendering = partial(render, call, show=show) if key else None
+    answer = await context.rates.place(call, command, rendering)
     return reply_to(call, answer, show)._replace(standing_headers=_NEVER_KEPT)
 
 
