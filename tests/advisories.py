@@ -19,7 +19,7 @@ def main() -> int:
         )
         packages = json.loads(done.stdout)["dependencies"]
     except (subprocess.TimeoutExpired, ValueError):
-        return _say("Not checked for known vulnerabilities: no advisory database can be reached.")
+        packages = []
     return judged(packages)
 
 
@@ -27,6 +27,8 @@ def judged(packages: list[dict[str, object]]) -> int:
     """`vulns` is missing where the database does not know the package."""
     checked = [each for each in packages if "vulns" in each]
     found = [each for each in checked if each["vulns"]]
+    if not checked:
+        return _say("Not checked for known vulnerabilities: no advisory database can be reached.")
     if found:
         for each in found:
             assert isinstance(each["vulns"], list)

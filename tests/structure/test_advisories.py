@@ -21,6 +21,10 @@ def test_a_vulnerable_package_fails_the_check(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("packages", "said"),
     [
+        (
+            [UNKNOWN],
+            "Not checked for known vulnerabilities: no advisory database can be reached.\n",
+        ),
         ([SOUND], "None of the 1 locked packages has a known vulnerability.\n"),
         ([SOUND, UNKNOWN], "1 packages have no known vulnerability; 1 not checked.\n"),
     ],
