@@ -1,6 +1,9 @@
 """The configured broker. Import this module only if a broker is configured: the two client
 libraries add half to the import time."""
 
+from typing import Any
+
+from holdfast.adapters.rabbitmq.connections import tls_of
 from holdfast.adapters.rabbitmq.consumer import RabbitConsumer
 from holdfast.adapters.rabbitmq.dead_letters import RabbitDeadLetters
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
@@ -41,6 +44,10 @@ def dead_letters_of(settings: Settings) -> DeadLetters:
     if settings.amqp_url is not None:
         return RabbitDeadLetters(settings.amqp_url)
     return ValkeyDeadLetters(_redis_url(settings))
+
+
+def celery_tls(amqp_url: str) -> dict[str, Any] | None:
+    return tls_of(amqp_url)
 
 
 def redis_dependency(settings: Settings) -> Dependency:

@@ -46,7 +46,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "holdfast.entrypoints.pages.middleware.ContentSecurityPolicy",
+    "holdfast.entrypoints.pages.middleware.SecurityHeaders",
     "holdfast.entrypoints.pages.middleware.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -81,7 +81,6 @@ class LoginGate:
             (b"cache-control", b"no-store"),
             (b"content-security-policy", PAGES_POLICY.encode()),
             (b"retry-after", b"5"),
-            (b"x-content-type-options", b"nosniff"),
             (b"x-frame-options", b"DENY"),
         ]
         await send({"type": "http.response.start", "status": 429, "headers": headers})

@@ -23,13 +23,14 @@ JSON = b"application/json"
 PROBLEM_JSON = b"application/problem+json"
 NOT_MODIFIED = 304
 
-# Answers are for their caller only, and nothing in them may be executed.
-API_HEADERS = (
-    (b"cache-control", b"no-store"),
+# Nothing in a response may be executed or framed, unless the response sets its own policy.
+SAFE_HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
 )
+# Answers are for their caller only.
+API_HEADERS = ((b"cache-control", b"no-store"), *SAFE_HEADERS)
 
 _REQUEST_ID = compile_pattern(rb"[A-Za-z0-9._-]{1,128}", ASCII)
 _USER_AGENT_LENGTH_MAX = 200
