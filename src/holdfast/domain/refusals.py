@@ -8,6 +8,7 @@ Refusal
 |                          duplicate_block, capacity_in_use
 |-- about API keys         key_not_found, key_not_valid, invalid_expiry, scope_not_held,
 |                          too_many_keys
+|-- about holder tokens    anonymous_holders_off, tokens_unavailable
 |-- about the sale         event_not_available, event_unavailable, event_sales_closed
 |                                                                      (a retry may help)
 |-- about inventory        insufficient_inventory, no_available_seats, block_at_capacity,
@@ -312,3 +313,16 @@ def scope_not_held(scope: str) -> Refusal:
 def too_many_keys(maximum: int) -> Refusal:
     message = f"At most {maximum} keys can be valid at once. Revoke one first"
     return Refusal(Code.TOO_MANY_KEYS, message, {"maximum": maximum})
+
+
+def anonymous_holders_off() -> Refusal:
+    message = "Give customer_email or user_id, or turn on anonymous_holders in the settings"
+    return Refusal(Code.ANONYMOUS_HOLDERS_OFF, message)
+
+
+def tokens_unavailable() -> Refusal:
+    message = (
+        "This installation cannot sign holder tokens. Set HOLDFAST_SECRET_KEY to the same value"
+        " on every server, and restart them"
+    )
+    return Refusal(Code.TOKENS_UNAVAILABLE, message)

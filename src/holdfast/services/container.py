@@ -14,6 +14,7 @@ from holdfast.ports.payments import DemoTill, PaymentProvider
 from holdfast.ports.seats import SeatReader
 from holdfast.ports.statistics import SaleStatisticsReader
 from holdfast.services.access.authentication import Authenticator
+from holdfast.services.access.tokens import HolderAccess
 
 
 @immutable(kw_only=True)
@@ -36,6 +37,7 @@ class ApiContainer:
     payments: PaymentProvider
     authenticator: Authenticator
     keys: KeyStore
+    holders: HolderAccess
     organizations: OrganizationStore
     deadline_seconds: int
     demo_till: DemoTill | None = None

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Remarks
 from holdfast.domain.ids import (
@@ -86,6 +87,7 @@ class Placement:
     items: tuple[CartItem, ...] = ()
     # Seats that the cart gives up in the same command, with the item each belonged to.
     given_up: tuple[tuple[SeatId, str], ...] = ()
+    reach: Reach | None = None  # of the caller's token
 
     # Computed once, because every step asks for them.
     hold_key: HoldKey = field(init=False)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from holdfast.domain.policy import POLICY_FIELDS
@@ -69,6 +70,8 @@ class Organization(PolicyRow):
     mail_footer = models.TextField("e-mail footer", null=True)
     pay_url = models.TextField("payment page", null=True)
     cart_url = models.TextField("cart page", null=True)
+    allowed_origins = ArrayField(models.TextField(), null=True)
+    anonymous_holders = models.BooleanField(null=True)
     created_at = models.DateTimeField()
 
     class Meta(PolicyRow.Meta):
