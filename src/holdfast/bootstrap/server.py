@@ -1,11 +1,13 @@
 """One server process: the engine, readers and duties."""
 
 import secrets
+from uuid import UUID
 
 from holdfast.adapters.payments import DemoPayments, TrustingPayments
-from holdfast.adapters.postgres.access.key_watch import KeyWatch
+from holdfast.adapters.postgres.access.key_watch import KEYS, ORIGINS, TOKENS, KeyWatch
 from holdfast.adapters.postgres.access.keys import PostgresKeys, PostgresKeyStore
 from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
+from holdfast.adapters.postgres.access.tokens import PostgresTokenDirectory, PostgresTokenStore
 from holdfast.adapters.postgres.audit.reader import PostgresAudit
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.connections.health import DatabaseDependency
@@ -21,6 +23,9 @@ from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
 from holdfast.ports.health import Dependency
 from holdfast.services.access.authentication import Authenticator
+from holdfast.services.access.origins import AllowedOrigins
+from holdfast.services.access.token_box import TokenBox
+from holdfast.services.access.tokens import HolderAccess, token_authenticator
 from holdfast.services.container import ApiContainer
 
 
@@ -47,10 +52,13 @@ class Server:
         # Anybody can send unknown keys: no other query may wait for their look-up.
         self._key_database = Database(self._room.url, connections_max=1)
         authenticator = Authenticator(PostgresKeys(self._key_database))
-        self.container = _container(settings, self._room, authenticator)
-        watch = KeyWatch(self._room.url, authenticator.forget, authenticator.trust)
+        # Nor may the look-up of a buyer's token wait for those.
+        self._token_database = Database(self._room.url, connections_max=1)
+        holders = _holders(settings, self._room, self._token_database)
+        self.container = _container(settings, self._room, authenticator, holders)
         self._threads: list[BackgroundThread] = [
-            BackgroundThread("key-watch", watch.run),
+            BackgroundThread("key-watch", _watch(self._room.url, self.container).run),
+            BackgroundThread("origins", holders.origins.run),
             *(DutyThread(duty) for duty in planned_duties(self._room)),
             *_consumers(settings, self._room),
         ]
@@ -69,6 +77,7 @@ class Server:
     def start(self) -> None:
         self._room.start()
         self._key_database.open()
+        self._token_database.open()
         for thread in self._threads:
             thread.start()
 
@@ -78,6 +87,7 @@ class Server:
             thread.stop(timeout_seconds=0)
         self._room.stop()
         self._key_database.close()
+        self._token_database.close()
 
 
 def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
@@ -86,7 +96,38 @@ def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
     return consumer_threads(settings, room.admission, room.database)
 
 
-def _container(settings: Settings, room: EngineRoom, authenticator: Authenticator) -> ApiContainer:
+def _holders(settings: Settings, room: EngineRoom, database: Database) -> HolderAccess:
+    box, directory = TokenBox(settings.token_secrets), PostgresTokenDirectory(database)
+    return HolderAccess(
+        box,
+        token_authenticator(box, directory),
+        PostgresTokenStore(room.database),
+        AllowedOrigins(directory),
+    )
+
+
+def _watch(url: str, container: ApiContainer) -> KeyWatch:
+    keys, tokens = container.authenticator, container.holders.authenticator
+
+    def key_changed(key_id: UUID | None) -> None:
+        keys.forget(key_id)
+        tokens.forget(key_id)
+
+    def is_alive(seconds: float) -> None:
+        keys.trust(seconds)
+        tokens.trust(seconds)
+
+    listeners = {
+        KEYS: key_changed,
+        TOKENS: tokens.forget_organization,
+        ORIGINS: container.holders.origins.change,
+    }
+    return KeyWatch(url, listeners, is_alive)
+
+
+def _container(
+    settings: Settings, room: EngineRoom, authenticator: Authenticator, holders: HolderAccess
+) -> ApiContainer:
     # `holdfast serve` sets the secret for all its processes; without it, only this server accepts
     # its demo payments.
     demo_secret = settings.holdfast_secret_key or secrets.token_urlsafe(48)
@@ -104,6 +145,7 @@ def _container(settings: Settings, room: EngineRoom, authenticator: Authenticato
         payments=till or TrustingPayments(),
         authenticator=authenticator,
         keys=PostgresKeyStore(room.database),
+        holders=holders,
         organizations=PostgresOrganizationSettings(room.database),
         deadline_seconds=settings.holdfast_deadline_seconds,
         demo_till=till,

@@ -169,7 +169,7 @@ class Organization:
         "anonymous holders",
         "Whether holder tokens may be issued without `user_id` and `customer_email`.",
         "must be true or false",
-        False,  # noqa: FBT003
+        False,
         bool,
         5,
         kind=SettingKind.SWITCH,

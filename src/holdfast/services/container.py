@@ -1,5 +1,6 @@
 """The dependencies of the API and the admin."""
 
+from holdfast.domain.ids import ApiKeyId
 from holdfast.domain.immutable import immutable
 from holdfast.ports.access import KeyStore
 from holdfast.ports.audit.attempts import AttemptJournal
@@ -41,3 +42,8 @@ class ApiContainer:
     organizations: OrganizationStore
     deadline_seconds: int
     demo_till: DemoTill | None = None
+
+    def forget_key(self, key_id: ApiKeyId) -> None:
+        """This process asks again about the key, and about the tokens that it issued."""
+        self.authenticator.forget(key_id)
+        self.holders.authenticator.forget(key_id)

@@ -32,11 +32,7 @@ class EmptyCart(CartCommand):
         hold = newest_hold(ledger, self.cart_key)
         if isinstance(hold, NeedsMore):
             return Decision(hold)
-        if (
-            hold is None
-            or not hold.is_live(ledger.now)
-            or ledger.hides(hold, self.reach)
-        ):
+        if hold is None or not hold.is_live(ledger.now) or ledger.hides(hold, self.reach):
             return Decision(CartEmptied(None, ledger.now))
         if not hold.belongs_to(self.holder):
             return Decision(refusals.cart_of_another_holder())

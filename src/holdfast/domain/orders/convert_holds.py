@@ -127,8 +127,7 @@ class ConvertHolds(Command):
     def decide(self, ledger: Ledger) -> Decision:
         holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
         if len(holds) < len(self.hold_ids) or not all(
-            hold.belongs_to(self.holder) and not ledger.hides(hold, self.reach)
-            for hold in holds
+            hold.belongs_to(self.holder) and not ledger.hides(hold, self.reach) for hold in holds
         ):
             return Decision(refusals.hold_not_found())
         orders = {_order_of(ledger, hold) for hold in holds}

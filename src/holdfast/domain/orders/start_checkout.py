@@ -79,8 +79,7 @@ class StartCheckout(Command):
             return Decision(refusals.empty_cart())
         holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
         if len(holds) < len(self.hold_ids) or not all(
-            hold.belongs_to(self.holder) and not ledger.hides(hold, self.reach)
-            for hold in holds
+            hold.belongs_to(self.holder) and not ledger.hides(hold, self.reach) for hold in holds
         ):
             return Decision(refusals.hold_not_found())
         refusal = _refuse_checkout(ledger, holds)

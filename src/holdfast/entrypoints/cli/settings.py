@@ -67,7 +67,7 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _show(organization: Organization) -> None:
-    values = {"mode": organization.mode.value}
+    values: dict[str, str | None] = {"mode": organization.mode.value}
     settings = organization.settings().items()
     values |= {name: written_setting(value) for name, value in settings}
     values |= {name: _written(value) for name, value in organization.policy.by_name().items()}

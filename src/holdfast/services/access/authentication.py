@@ -89,8 +89,9 @@ class Authenticator:
     def forget_organization(self, organization_id: UUID | None) -> None:
         """A credential of this organization has changed, or any may have."""
         self._forget(
-            lambda principal: organization_id is None
-            or principal.organization_id == organization_id
+            lambda principal: (
+                organization_id is None or principal.organization_id == organization_id
+            )
         )
 
     def _forget(self, is_meant: Callable[[Principal], bool]) -> None:

@@ -53,8 +53,10 @@ class Seal:
 def seal_of(secret: bytes, key: str, fingerprint: bytes, older: Sequence[bytes] = ()) -> Seal:
     """`secret` is the credential as sent, or a secret of the holder; `older` ones still open what
     was sealed before a rotation. The separator does not occur in the key."""
+    opening = tuple(_cipher(each, key) for each in older) if older else ()
+    return Seal(_cipher(secret, key), fingerprint, opening)
+
+
+def _cipher(secret: bytes, key: str) -> AESGCM:
     made = blake2b(secret + b"\n" + key.encode(), digest_size=_KEY_BYTES, person=_PURPOSE)
-    if not older:
-        return Seal(AESGCM(made.digest()), fingerprint)
-    opened = tuple(seal_of(each, key, fingerprint)._cipher for each in older)
-    return Seal(AESGCM(made.digest()), fingerprint, opened)
+    return AESGCM(made.digest())

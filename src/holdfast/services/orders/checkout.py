@@ -7,6 +7,7 @@ import structlog
 from uuid_utils.compat import uuid7
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.holds.hold import Hold
@@ -62,6 +63,7 @@ class Payment:
     reference: str | None
     origin: Origin
     amount_minor: int | None = None
+    reach: Reach | None = None  # of the caller's token
 
 
 def held_for_event(
@@ -130,11 +132,18 @@ class Cashier:
         self._payments = payments
         self._attempts = attempts
 
+    @property
+    def verifies_payments(self) -> bool:
+        return self._payments.is_verified
+
     def holds_to_complete(self, payment: Payment, checkout_id: CheckoutId) -> Due | Refusal:
         """The holds of the checkout that this payment is for."""
         seen = checkout(self._orders, payment.organization_id, checkout_id)
         if isinstance(seen, Refusal):
             return seen
+        reach = payment.reach
+        if reach is not None and not all(hold.belongs_to(reach.holder) for hold in seen.holds):
+            return refusals.checkout_not_found()
         if seen.order_id:
             return Due(seen.checkout.hold_ids)
         return self._checked(payment, seen.checkout.hold_ids, seen.holds)
@@ -170,6 +179,7 @@ class Cashier:
             is_payment_single_use=self._payments.is_single_use,
             total_minor=sale.due.total_minor,
             payment_problem=sale.due.problem,
+            reach=payment.reach,
         )
 
     def paid_order(self, payment: Payment, hold_id: HoldId, order_id: OrderId) -> Order | Refusal:

@@ -98,7 +98,7 @@ def _find(connection: Connection, organization_id: OrganizationId) -> Organizati
 
 def _from_row(row: Sequence[Any]) -> Organization:
     id_, mode, created_at, *rest = row
-    settings = {
+    settings: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in zip(SETTINGS, rest, strict=False)
     }

@@ -49,8 +49,8 @@ SELECT statement_timestamp(), coalesce(o.anonymous_holders, false),
         SELECT FROM session s WHERE s.organization_id = o.id AND s.id = %(session_id)s)
 FROM organization o WHERE o.id = %(organization_id)s
 """
-# In the order of the keys, so that two requests cannot block each other. Tokens issued until now are
-# revoked, and a later request never moves the time back.
+# In the order of the keys, so that two requests cannot block each other. By the clock and not by
+# the start of the statement, which may have waited for another one: the time never moves back.
 _REVOKE = """
 INSERT INTO holder_revocation (organization_id, holder_key, revoked_at)
 SELECT %s, key, clock_timestamp() FROM unnest(%s::uuid[]) AS key ORDER BY key
@@ -132,9 +132,7 @@ def _issue(connection: Connection, wanted: IssueToken, origin: Origin) -> Holder
     token = wanted.issued(at, allows_anonymous=allows_anonymous)
     if not isinstance(token, Refusal):
         own, new = wanted.organization_id, _entry(token)
-        write_entry(
-            connection, own, "token.issued", origin, old=None, new=new, key_id=token.key_id
-        )
+        write_entry(connection, own, "token.issued", origin, old=None, new=new, key_id=token.key_id)
     return token
 
 
@@ -144,9 +142,7 @@ def _revoke(connection: Connection, change: RevokeTokens, origin: Origin) -> Tok
     rows = connection.execute(_REVOKE, (own, keys)).fetchall()
     revoked_at: datetime = max(at for (at,) in rows)
     new: dict[str, JsonValue] = {"revoked_at": revoked_at.isoformat()}
-    write_entry(
-        connection, own, "tokens.revoked", origin, old=None, new=new, key_id=change.key_id
-    )
+    write_entry(connection, own, "tokens.revoked", origin, old=None, new=new, key_id=change.key_id)
     return TokensRevoked(revoked_at)
 
 

@@ -1,5 +1,5 @@
-"""Looks up credentials that this process has not cached. Anybody can send such keys, so they have a thread
-and a connection of their own, and are looked up in batches."""
+"""Looks up credentials that this process has not cached. Anybody can send keys that nobody has, so
+keys have a thread and a connection of their own; all are looked up in batches."""
 
 import asyncio
 from collections import Counter

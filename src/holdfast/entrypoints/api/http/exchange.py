@@ -14,6 +14,7 @@ from starlette.types import Scope
 from uuid_utils import uuid7
 
 from holdfast.domain.group.origin import Origin
+from holdfast.domain.ids import OrganizationId
 from holdfast.ports.access import Principal
 from holdfast.services.idempotency.seal import Seal
 
@@ -75,6 +76,7 @@ class Call:
         "seal",
         "started",
         "success_status",
+        "token_organization",
     )
 
     principal: Principal
@@ -115,6 +117,7 @@ class Call:
         self.seal: Seal | None = None
         self.rendered: tuple[bytes, Reply] | None = None
         self.success_status = 200
+        self.token_organization: OrganizationId | None = None  # of a holder token
 
     @classmethod
     def of_scope(cls, scope: Scope) -> "Call":

@@ -66,9 +66,7 @@ def _settings(body: ChangeOrganizationRequest) -> dict[str, SettingValue | None]
     given = {name: getattr(body, name) for name in SETTINGS}
     # No origins is the same as clearing them.
     settings = {
-        name: None if value == () else value
-        for name, value in given.items()
-        if value is not UNSET
+        name: None if value == () else value for name, value in given.items() if value is not UNSET
     }
     errors: list[FieldError] = []
     for name, value in settings.items():
