@@ -42,6 +42,9 @@ STATUS_OF_ERROR = {
     "no_available_seats": 409,
     "active_hold_exists": 409,
     "scope_not_held": 403,
+    "secret_key_required": 403,
+    "holder_from_token": 400,
+    "anonymous_holders_off": 400,
     "service_unavailable": 503,
 }
 

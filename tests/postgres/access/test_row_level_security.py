@@ -47,6 +47,7 @@ TABLES = (
     "purchase_order",
     "ticket",
     "inbox",
+    "holder_revocation",
 )
 READABLE = tuple(table for table in TABLES if table != "api_key")
 

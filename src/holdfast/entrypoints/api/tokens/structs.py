@@ -65,8 +65,10 @@ class IssuedTokenAnswer(AnswerShape, frozen=True, kw_only=True):
         UUID, Meta(description="Id of the token, in the audit log: `token:` and this id.")
     ]
     expires_at: Annotated[datetime, Meta(description="From then on, the token is refused.")]
-    user_id: UserId | UnsetType = UNSET
-    customer_email: Email | UnsetType = UNSET
+    user_id: (
+        Annotated[UserId, Meta(description="The holder's user id; made up for an anonymous one.")]
+        | UnsetType
+    ) = UNSET
     event_id: EventId | UnsetType = UNSET
     session_id: SessionId | UnsetType = UNSET
 
@@ -81,13 +83,11 @@ class TokensRevokedAnswer(AnswerShape, frozen=True, kw_only=True):
 
 def issued_answer(issued: IssuedToken) -> IssuedTokenAnswer:
     token = issued.token
-    email = token.holder.email
     return IssuedTokenAnswer(
         token=issued.text,
         token_id=token.id,
         expires_at=utc(token.expires_at),
         user_id=or_unset(token.holder.user_id),
-        customer_email=or_unset(None if email is None else email.value),
         event_id=or_unset(token.event_id),
         session_id=or_unset(token.session_id),
     )
