@@ -126,7 +126,7 @@ def test_the_same_ids_are_there_for_their_own_holder(platform: Platform) -> None
 
 def test_an_address_alone_does_not_open_the_holds_of_a_user(platform: Platform) -> None:
     sale = platform.on_sale(5)
-    both = {"customer_email": "ada@example.com", "user_id": "ada"}
+    both: dict[str, Any] = {"customer_email": "ada@example.com", "user_id": "ada"}
     held = platform.place(sale, **both).json()["hold_id"]
     own = platform.place(sale, customer_email="Ada@example.com").json()["hold_id"]
     listed = platform.buyer(customer_email="ada@example.com").get("/api/holds").json()["data"]
@@ -251,7 +251,7 @@ def test_origins_take_effect_without_a_restart(platform: Platform) -> None:
 
     def is_allowed() -> bool:
         asked = httpx.options(f"{platform.base_url}/api/holds", headers=headers)
-        return asked.headers.get("access-control-allow-origin") == origin
+        return bool(asked.headers.get("access-control-allow-origin") == origin)
 
     assert not is_allowed()
     changed = platform.client.patch("/api/organization", json={"allowed_origins": [origin]})
