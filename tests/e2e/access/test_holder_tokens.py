@@ -94,11 +94,8 @@ def test_another_holders_ids_look_unknown(
     assert tried == 11
     assert browser.get("/api/holds").json()["data"] == []
     assert browser.get("/api/orders").json()["data"] == []
-    problem_of(
-        browser.post("/api/checkouts", json={"cart_token": theirs["cart_token"]}),
-        404,
-        "hold_not_found",
-    )
+    for cart in (theirs["cart_token"], f"cart-{uuid4().hex}"):
+        problem_of(browser.post("/api/checkouts", json={"cart_token": cart}), 400, "empty_cart")
     item = {"cart_item_id": "1", "seat_ids": [hall.seat_ids[5]]}
     body = {"session_id": hall.session_id, "items": [item]}
     taken = browser.put(f"/api/carts/{theirs['cart_token']}/hold", json=body)
@@ -156,6 +153,14 @@ def test_a_limited_token_finds_nothing_elsewhere(
     assert browser.get("/api/holds", params={limit: getattr(there, limit)}).json()["data"] == []
     (order,) = browser.get("/api/orders").json()["data"]
     assert order["order_id"] == own_here["order_id"]
+    for cart in (own_there["cart_token"], f"cart-{uuid4().hex}"):
+        problem_of(browser.post("/api/checkouts", json={"cart_token": cart}), 400, "empty_cart")
+    for event_id in (there.event_id, str(uuid4())):
+        asked = browser.post("/api/checkouts", json={"event_id": event_id})
+        problem_of(asked, 400, "invalid_event")
+    for hold_id in (own_there["hold_id"], str(uuid4())):
+        asked = browser.post("/api/checkouts", json={"hold_ids": [hold_id]})
+        problem_of(asked, 404, "hold_not_found")
     body = {"session_id": there.session_id, "seat_ids": [there.seat_ids[5]]}
     problem_of(browser.post("/api/holds", json=body), 400, "invalid_session")
     for route in OPEN_WITH_ID:

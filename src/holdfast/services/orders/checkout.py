@@ -1,7 +1,7 @@
 """Starting checkouts, and turning paid holds into orders. Calls that read block."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 from uuid_utils.compat import uuid7
@@ -66,22 +66,32 @@ class Payment:
     reach: Reach | None = None  # of the caller's token
 
 
+@immutable
+class Buyer:
+    """`sees` tells the holds that exist for the caller, which may have a holder token."""
+
+    holder: Holder
+    sees: Callable[[Hold], bool]
+
+
 def held_for_event(
     holds: HoldReader,
     catalog: CatalogStore,
     organization_id: OrganizationId,
     event_id: EventId,
-    holder: Holder,
+    buyer: Buyer,
 ) -> tuple[HoldId, ...] | Refusal:
     """The holds of a person for an event. If some of those they chose have lapsed, only these: the
     checkout is then refused, and nobody pays for less than they chose. May be empty."""
-    live = reads.read(lambda: holds.live_holds(organization_id, event_id, holder))
+    live = reads.read(lambda: holds.live_holds(organization_id, event_id, buyer.holder))
     if isinstance(live, Refusal):
         return live
+    live = tuple(filter(buyer.sees, live))
     since = min((hold.created_at for hold in live), default=None)
-    recent = reads.read(lambda: holds.recent_holds(organization_id, event_id, holder, since))
+    recent = reads.read(lambda: holds.recent_holds(organization_id, event_id, buyer.holder, since))
     if isinstance(recent, Refusal):
         return recent
+    recent = tuple(seen for seen in recent if buyer.sees(seen.hold))
     if not recent:
         event = reads.event(catalog, organization_id, event_id)
         if isinstance(event, Refusal):
@@ -93,19 +103,26 @@ def held_for_event(
 
 
 def held_in_cart(
-    holds: HoldReader, organization_id: OrganizationId, cart: str
+    holds: HoldReader,
+    organization_id: OrganizationId,
+    cart: str,
+    is_visible: Callable[[Hold], bool] = lambda _: True,
 ) -> tuple[HoldId, ...] | Refusal:
     """The active holds of a cart. Without any, its lapsed or waiting hold: the refusal then says
-    why it cannot be paid for. Otherwise empty."""
+    why it cannot be paid for. Otherwise empty. Holds that are not visible to the caller's token
+    don't count."""
     live = reads.read(lambda: holds.live_holds_of_cart(organization_id, cart))
     if isinstance(live, Refusal):
         return live
+    live = tuple(filter(is_visible, live))
     if live:
         return tuple(hold.id for hold in live)
     newest = reads.read(lambda: holds.cart_hold(organization_id, cart))
     if isinstance(newest, Refusal):
         return newest
     if newest is None or newest.hold.is_cancelled() or newest.hold.is_converted():
+        return ()
+    if not is_visible(newest.hold):
         return ()
     return (newest.hold.id,)
 

@@ -15,6 +15,7 @@ from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import Call
 from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid
+from holdfast.ports.access import Principal
 from holdfast.services.reads import HoldWithPosition
 
 _OF_HOLDER = ("user_id", "customer_email")
@@ -115,6 +116,15 @@ async def are_own(context: Context, call: Call, holds: Iterable[Hold]) -> bool:
         if await refuse_session(context, call, hold.session_id) is not None:
             return False
     return True
+
+
+def is_own_hold(context: Context, principal: Principal, hold: Hold) -> bool:
+    """The same for one hold. Blocks."""
+    reach = principal.reach
+    if reach is None or not reach.is_limited:
+        return reach is None or hold.belongs_to(reach.holder)
+    event_id = context.session_events.find(hold.session_key)
+    return not isinstance(event_id, Refusal) and reach.covers(hold, event_id)
 
 
 async def is_own_order(context: Context, call: Call, order: Order) -> bool:

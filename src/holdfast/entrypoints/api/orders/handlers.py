@@ -13,7 +13,13 @@ from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
 from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money, metadata_of
-from holdfast.entrypoints.api.access.holders import are_own, is_own_order, refuse_closed
+from holdfast.entrypoints.api.access.holders import (
+    are_own,
+    is_own_hold,
+    is_own_order,
+    refuse_closed,
+    refuse_event,
+)
 from holdfast.entrypoints.api.holds.requests import holder_filters, holder_of
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
@@ -68,11 +74,19 @@ async def _holds_to_pay(
     context: Context, call: Call, body: structs.StartCheckoutRequest, holder: Holder | None
 ) -> tuple[HoldId, ...] | Refusal:
     organization_id = call.principal.organization_id
+    is_visible = partial(is_own_hold, context, call.principal)
     if body.cart_token is not None:
         return await context.blocking.run_for_command(
-            organization_id, checkout.held_in_cart, context.holds, organization_id, body.cart_token
+            organization_id,
+            checkout.held_in_cart,
+            context.holds,
+            organization_id,
+            body.cart_token,
+            is_visible,
         )
     if body.event_id is not None and holder is not None:
+        if await refuse_event(context, call, body.event_id) is not None:
+            return refusals.invalid_event()
         return await context.blocking.run_for_command(
             organization_id,
             checkout.held_for_event,
@@ -80,7 +94,7 @@ async def _holds_to_pay(
             context.catalog,
             organization_id,
             body.event_id,
-            holder,
+            checkout.Buyer(holder, is_visible),
         )
     return tuple(body.hold_ids or ())
 
