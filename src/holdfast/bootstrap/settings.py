@@ -50,7 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_secret_key: Annotated[str, Meta(min_length=SECRET_LENGTH_MIN)] | None = None
     holdfast_secret_key_fallbacks: _Text | None = None
     # Set by `holdfast serve` if it had to make up a secret key.
-    holdfast_secret_key_is_temporary: bool = False
+    holdfast_secret_key_is_temporary: Literal["yes", "no"] = "no"  # noqa: S105
     holdfast_allowed_hosts: _Text = "127.0.0.1,localhost,[::1]"
     holdfast_log_format: Literal["json", "console"] = "json"
     holdfast_log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -89,7 +89,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def token_secrets(self) -> tuple[str, ...]:
         """The secret that makes holder tokens, and older ones that still open them. None if the
         first one would not survive a restart."""
-        if self.holdfast_secret_key is None or self.holdfast_secret_key_is_temporary:
+        if self.holdfast_secret_key is None or self.holdfast_secret_key_is_temporary == "yes":  # noqa: S105
             return ()
         return (self.holdfast_secret_key, *_fallbacks(self.holdfast_secret_key_fallbacks))
 
