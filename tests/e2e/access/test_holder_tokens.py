@@ -2,6 +2,7 @@
 unknown, and nothing changes."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,8 +17,8 @@ from holdfast.entrypoints.api.routes import ROUTES
 from tests.e2e.answers import first_error, problem_of, without
 from tests.e2e.owner import Owner
 from tests.support.patience import wait_until
-from tests.support.platform import Hall, Json, Platform
-from tests.support.servers import RunningServer
+from tests.support.platform import Hall, Json, Platform, new_platform
+from tests.support.servers import INSTALLATION_SECRET, RunningServer
 from tests.support.tokens import made_token
 
 OPEN_WITH_ID = [route for route in ROUTES if route.is_for_holders and "{" in route.path]
@@ -284,3 +285,37 @@ def test_holder_and_mode_come_from_the_token(platform: Platform) -> None:
     live = made_token(platform, mode=Mode.LIVE, holder=holder)
     test = live.replace("ht_live_", "ht_test_")
     problem_of(platform.buyer(test).get("/api/holds"), 401, "unauthorized")
+
+
+def test_a_server_that_made_up_its_secret_issues_no_tokens(
+    server: RunningServer, tmp_path: Path
+) -> None:
+    """They would end with its next restart, and on every other server."""
+    unset = {"HOLDFAST_SECRET_KEY": "", "HOLDFAST_DUTIES": "none"}
+    with RunningServer(server.database_url, tmp_path / "log", unset) as running:
+        platform = new_platform(running.base_url, running.database_url)
+        answer = platform.client.post("/api/holder-tokens", json={"user_id": "ada"})
+        problem = problem_of(answer, 503, "tokens_unavailable")
+        assert "HOLDFAST_SECRET_KEY" in problem["message"]
+
+
+def test_tokens_survive_a_rotation_of_the_secret(
+    platform: Platform, server: RunningServer, tmp_path: Path
+) -> None:
+    token, sale = platform.token(user_id="ada"), platform.on_sale(5)
+    body = {"session_id": sale.session_id, "ticket_type_id": sale.ticket_type_id, "quantity": 1}
+    headers = {"Idempotency-Key": "click-1"}
+    first = platform.buyer(token).post("/api/holds", json=body, headers=headers)
+    rotated = {
+        "HOLDFAST_SECRET_KEY": "the next secret of this installation",
+        "HOLDFAST_SECRET_KEY_FALLBACKS": INSTALLATION_SECRET,
+        "HOLDFAST_DUTIES": "none",
+    }
+    with RunningServer(server.database_url, tmp_path / "log", rotated) as running:
+        after = Platform(running.base_url, platform.secret_key, platform.organization_id)
+        assert after.buyer(token).get("/api/holds").status_code == 200
+        renewed = after.buyer(user_id="ada")
+        again = renewed.post("/api/holds", json=body, headers=headers)
+        assert again.content == first.content
+    refused = platform.buyer(renewed.headers["Authorization"].removeprefix("Bearer "))
+    problem_of(refused.get("/api/holds"), 401, "unauthorized")
