@@ -3,10 +3,10 @@
 import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 
@@ -15,6 +15,13 @@ from holdfast.domain import refusals
 from holdfast.domain.access.keys import ApiKey, KeyChange
 from holdfast.domain.access.rates import RateLimits
 from holdfast.domain.access.scopes import ALL_SCOPES, Mode
+from holdfast.domain.access.tokens import (
+    HolderToken,
+    IssueToken,
+    RevokeTokens,
+    TokensRevoked,
+    revocation_keys,
+)
 from holdfast.domain.catalog.changes import CatalogChange, CreateEvent
 from holdfast.domain.catalog.model import (
     Block,
@@ -43,7 +50,8 @@ from holdfast.domain.ids import (
 from holdfast.domain.orders.order import Order
 from holdfast.domain.organizations import ChangeOrganization, Organization
 from holdfast.domain.policy import HoldPolicy, PolicyOverride
-from holdfast.domain.values import Money
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import Holder, Money
 from holdfast.engine import Admission
 from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import KeyDirectory, KeyOutcome, Principal
@@ -59,10 +67,13 @@ from holdfast.ports.seats import EventOccupancy, MapState, SeatChanges, SeenSeat
 from holdfast.ports.statistics import SaleHistory
 from holdfast.ports.store import StoreError
 from holdfast.services.access.authentication import Authenticator, new_secret_key
+from holdfast.services.access.origins import AllowedOrigins
 from holdfast.services.access.rates.book import RateBook
 from holdfast.services.access.rates.limiter import RateLimiter
 from holdfast.services.access.rates.local import LocalRates
 from holdfast.services.access.rates.subjects import Rates, Subjects
+from holdfast.services.access.token_box import TokenBox
+from holdfast.services.access.tokens import HolderAccess, token_authenticator
 from holdfast.services.container import ApiContainer
 from tests.support.memory.store import MemoryStore
 from tests.support.patience import PATIENT
@@ -74,6 +85,7 @@ FLOOR = TicketTypeId(UUID("0198f1c0-0000-7000-8000-000000000004"))
 BALCONY = TicketTypeId(UUID("0198f1c0-0000-7000-8000-000000000005"))
 POOL = PoolId(UUID("0198f1c0-0000-7000-8000-000000000006"))
 UNKNOWN = UUID("0198f1c0-0000-7000-8000-0000000000ff")
+SECRET = "installation secret of the tests, long enough"
 NOW = datetime(2026, 1, 15, 10, 20, tzinfo=UTC)
 
 EVENT_ON_SALE = Event(EVENT, "Gala", "EUR", PolicyOverride(300, 8), NOW, NOW)
@@ -129,6 +141,49 @@ OWN_ORGANIZATION = Organization(
     name="Test",
     time_zone="UTC",
 )
+
+
+@dataclass
+class StubTokens:
+    """Implements TokenDirectory and TokenStore: knows what was revoked, and who allows anonymous
+    holders."""
+
+    allows_anonymous: bool = False
+    revoked: set[UUID] = field(default_factory=set)
+    origins: dict[OrganizationId, frozenset[str]] = field(default_factory=dict)
+    questions: int = 0
+
+    def seconds_left(self, tokens: Sequence[HolderToken]) -> Mapping[UUID, float]:
+        self.questions += 1
+        left = {each.id: (each.expires_at - datetime.now(UTC)).total_seconds() for each in tokens}
+        ended = {
+            each.id for each in tokens if self.revoked.intersection(revocation_keys(each.holder))
+        }
+        return {id_: seconds for id_, seconds in left.items() if seconds > 0 and id_ not in ended}
+
+    def allowed_origins(self) -> Mapping[OrganizationId, frozenset[str]]:
+        return self.origins
+
+    def issue(
+        self,
+        wanted: IssueToken,
+        origin: Origin,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[HolderToken | Refusal], bytes],
+    ) -> StoredAnswer[HolderToken | Refusal]:
+        return StoredAnswer(
+            wanted.issued(datetime.now(UTC), allows_anonymous=self.allows_anonymous)
+        )
+
+    def revoke(
+        self,
+        change: RevokeTokens,
+        origin: Origin,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[TokensRevoked], bytes],
+    ) -> StoredAnswer[TokensRevoked]:
+        self.revoked.update(revocation_keys(change.holder))
+        return StoredAnswer(TokensRevoked(datetime.now(UTC)))
 
 
 class StubOrganizations:
@@ -341,6 +396,8 @@ class World:
         self.secret = self.keys.new_key(*ALL_SCOPES)
         self.attempts = KeptAttempts()
         self.rate_book = RateBook(StubRateLimits())
+        self.tokens = StubTokens()
+        self.box = TokenBox([SECRET])
         self.container = ApiContainer(
             submit=self.engine,
             holds=self.store,
@@ -354,6 +411,7 @@ class World:
             payments=TrustingPayments(),
             authenticator=trusting(self.keys),
             keys=StubKeyStore(),
+            holders=self._holders(),
             organizations=StubOrganizations(),
             rates=Rates(
                 self.rate_book,
@@ -363,6 +421,25 @@ class World:
             deadline_seconds=5,
         )
         self.api: Api = create_api(self.container)
+
+    def _holders(self) -> HolderAccess:
+        authenticator = token_authenticator(self.box, self.tokens)
+        authenticator.trust(math.inf)
+        return HolderAccess(self.box, authenticator, self.tokens, AllowedOrigins(self.tokens))
+
+    def token(self, holder: Holder | None = None, **claims: Any) -> str:
+        """A token as the API issues it, with these claims."""
+        now = datetime.now(UTC)
+        made = HolderToken(
+            id=uuid4(),
+            organization_id=ORGANIZATION,
+            mode=Mode.TEST,
+            key_id=ApiKeyId(uuid4()),
+            holder=holder or Holder(user_id="buyer-1"),
+            issued_at=now,
+            expires_at=now + timedelta(minutes=30),
+        )
+        return self.box.sealed(replace(made, **claims))
 
     def close(self) -> None:
         self.api.close()

@@ -103,6 +103,10 @@ def test_every_operation_works_with_the_generated_client(call: GeneratedClient) 
     assert call("list_facts", cursor=facts.next_cursor).data[0].event_id != facts.data[0].event_id
     assert call("list_audit", action="hold.created").data[0].entry_id > 0
     manage_keys(call)
+    issued = call("issue_token", body=("IssueTokenRequest", {"user_id": "user-1"}))
+    assert issued.token.startswith("ht_test_")
+    revoked = call("revoke_tokens", body=("RevokeTokensRequest", {"user_id": "user-1"}))
+    assert revoked.revoked_at
     zone = ("ChangeOrganizationRequest", {"time_zone": "Europe/Berlin"})
     assert call("change_organization", body=zone).time_zone == "Europe/Berlin"
     assert call("get_organization").mode == "test"

@@ -45,6 +45,9 @@ STATUS_OF_ERROR = {
     "holder_cooldown": 429,
     "scope_not_held": 403,
     "rate_limit_exceeded": 429,
+    "secret_key_required": 403,
+    "holder_from_token": 400,
+    "anonymous_holders_off": 400,
     "service_unavailable": 503,
 }
 

@@ -44,7 +44,7 @@ MODELS = (
     "Waitlist",
 )
 # No page shows these, so they have no models.
-WITHOUT_A_MODEL = {"idempotency", "inbox", "fact_horizon", "promoter_lease"}
+WITHOUT_A_MODEL = {"idempotency", "inbox", "fact_horizon", "promoter_lease", "holder_revocation"}
 # The role of the admin pages may not read these columns, so the models omit them.
 LEFT_OUT = {
     ("api_key", "secret_hash"),

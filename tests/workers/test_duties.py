@@ -258,6 +258,9 @@ class StubPruning:
         self.facts[partition] = self.facts.get(partition, 0) - deleted
         return deleted
 
+    def prune_revocations(self, kept_seconds: int, limit: int) -> int:
+        return 0
+
     def prune_receipts(self, kept_seconds: int, limit: int) -> int:
         self.kept.add(kept_seconds)
         deleted = min(limit, self.receipts)

@@ -1,12 +1,14 @@
 """One server process: the engine, readers and duties."""
 
 import secrets
+from uuid import UUID
 
 from holdfast.adapters.payments import DemoPayments, TrustingPayments
-from holdfast.adapters.postgres.access.key_watch import KeyWatch
+from holdfast.adapters.postgres.access.key_watch import KEYS, ORIGINS, TOKENS, KeyWatch
 from holdfast.adapters.postgres.access.keys import PostgresKeys, PostgresKeyStore
 from holdfast.adapters.postgres.access.rates import PostgresRateLimits
 from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
+from holdfast.adapters.postgres.access.tokens import PostgresTokenDirectory, PostgresTokenStore
 from holdfast.adapters.postgres.audit.reader import PostgresAudit
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.connections.health import DatabaseDependency
@@ -22,10 +24,13 @@ from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
 from holdfast.ports.health import Dependency
 from holdfast.services.access.authentication import Authenticator
+from holdfast.services.access.origins import AllowedOrigins
 from holdfast.services.access.rates.book import RateBook
 from holdfast.services.access.rates.limiter import RateLimiter
 from holdfast.services.access.rates.local import LocalRates
 from holdfast.services.access.rates.subjects import Rates, Subjects
+from holdfast.services.access.token_box import TokenBox
+from holdfast.services.access.tokens import HolderAccess, token_authenticator
 from holdfast.services.container import ApiContainer
 
 
@@ -54,10 +59,13 @@ class Server:
         authenticator = Authenticator(PostgresKeys(self._key_database))
         rates = _rates(settings, self._room)
         self._rate_book = rates.book
-        self.container = _container(settings, self._room, authenticator, rates)
-        watch = KeyWatch(self._room.url, authenticator.forget, authenticator.trust)
+        # Nor may the look-up of a buyer's token wait for those.
+        self._token_database = Database(self._room.url, connections_max=1)
+        holders = _holders(settings, self._room, self._token_database)
+        self.container = _container(settings, self._room, authenticator, holders, rates)
         self._threads: list[BackgroundThread] = [
-            BackgroundThread("key-watch", watch.run),
+            BackgroundThread("key-watch", _watch(self._room.url, self.container).run),
+            BackgroundThread("origins", holders.origins.run),
             DutyThread(Duty("rates", self._rate_book.refresh)),
             *(DutyThread(duty) for duty in planned_duties(self._room)),
             *_consumers(settings, self._room),
@@ -78,6 +86,7 @@ class Server:
         self._room.start()
         self._key_database.open()
         self._rate_book.refresh()  # the first request may be limited
+        self._token_database.open()
         for thread in self._threads:
             thread.start()
 
@@ -87,6 +96,7 @@ class Server:
             thread.stop(timeout_seconds=0)
         self._room.stop()
         self._key_database.close()
+        self._token_database.close()
 
 
 def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
@@ -114,8 +124,41 @@ def _rates(settings: Settings, room: EngineRoom) -> Rates:
     )
 
 
+def _holders(settings: Settings, room: EngineRoom, database: Database) -> HolderAccess:
+    box, directory = TokenBox(settings.token_secrets), PostgresTokenDirectory(database)
+    return HolderAccess(
+        box,
+        token_authenticator(box, directory),
+        PostgresTokenStore(room.database),
+        AllowedOrigins(directory),
+    )
+
+
+def _watch(url: str, container: ApiContainer) -> KeyWatch:
+    keys, tokens = container.authenticator, container.holders.authenticator
+
+    def key_changed(key_id: UUID | None) -> None:
+        keys.forget(key_id)
+        tokens.forget(key_id)
+
+    def is_alive(seconds: float) -> None:
+        keys.trust(seconds)
+        tokens.trust(seconds)
+
+    listeners = {
+        KEYS: key_changed,
+        TOKENS: tokens.forget_organization,
+        ORIGINS: container.holders.origins.change,
+    }
+    return KeyWatch(url, listeners, is_alive)
+
+
 def _container(
-    settings: Settings, room: EngineRoom, authenticator: Authenticator, rates: Rates
+    settings: Settings,
+    room: EngineRoom,
+    authenticator: Authenticator,
+    holders: HolderAccess,
+    rates: Rates,
 ) -> ApiContainer:
     till = DemoPayments(_secret(settings)) if settings.holdfast_payments == "demo" else None
     return ApiContainer(
@@ -131,6 +174,7 @@ def _container(
         payments=till or TrustingPayments(),
         authenticator=authenticator,
         keys=PostgresKeyStore(room.database),
+        holders=holders,
         organizations=PostgresOrganizationSettings(room.database),
         rates=rates,
         deadline_seconds=settings.holdfast_deadline_seconds,

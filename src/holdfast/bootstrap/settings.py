@@ -17,6 +17,7 @@ from msgspec.inspect import FloatType, IntType, LiteralType, Metadata, StrType, 
 from psycopg.conninfo import conninfo_to_dict
 
 Network = IPv4Network | IPv6Network
+SECRET_LENGTH_MIN = 32
 
 _Text = Annotated[str, Meta(min_length=1)]
 _UpToAnHour = Annotated[int, Meta(ge=1, le=3600)]
@@ -48,7 +49,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_host: _Text = "127.0.0.1"
     holdfast_port: Annotated[int, Meta(ge=1, le=65535)] = 8000
     holdfast_processes: Annotated[int, Meta(ge=1, le=64)] = 1
-    holdfast_secret_key: Annotated[str, Meta(min_length=32)] | None = None
+    holdfast_secret_key: Annotated[str, Meta(min_length=SECRET_LENGTH_MIN)] | None = None
+    holdfast_secret_key_fallbacks: _Text | None = None
+    # Set by `holdfast serve` if it had to make up a secret key.
+    holdfast_secret_key_is_temporary: Literal["yes", "no"] = "no"  # noqa: S105
     holdfast_allowed_hosts: _Text = "127.0.0.1,localhost,[::1]"
     holdfast_trusted_proxies: str | None = None
     holdfast_log_format: Literal["json", "console"] = "json"
@@ -85,6 +89,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return _required_database(self.owner_url)
 
     @property
+    def token_secrets(self) -> tuple[str, ...]:
+        """The secret that makes holder tokens, and older ones that still open them. None if the
+        first one would not survive a restart."""
+        if self.holdfast_secret_key is None or self.holdfast_secret_key_is_temporary == "yes":  # noqa: S105
+            return ()
+        return (self.holdfast_secret_key, *_fallbacks(self.holdfast_secret_key_fallbacks))
+
+    @property
     def broker(self) -> str | None:
         """The broker for facts and messages: RabbitMQ if both are set."""
         if self.amqp_url is not None:
@@ -99,6 +111,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def home(self) -> Path:
         return Path(self.holdfast_home).expanduser().resolve()
+
+
+def _fallbacks(text: str | None) -> tuple[str, ...]:
+    return tuple(each.strip() for each in (text or "").split(",") if each.strip())
 
 
 def _required_database(url: str | None) -> str:
@@ -121,6 +137,13 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     settings = Settings(**values)
     _check_mail(settings)
     _check_proxies(settings)
+    if any(
+        len(each) < SECRET_LENGTH_MIN for each in _fallbacks(settings.holdfast_secret_key_fallbacks)
+    ):
+        raise SettingsError(
+            "HOLDFAST_SECRET_KEY_FALLBACKS: must be secrets of at least "
+            f"{SECRET_LENGTH_MIN} characters, separated by commas"
+        )
     return settings
 
 

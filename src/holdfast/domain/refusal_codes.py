@@ -49,6 +49,8 @@ class RefusalCode(StrEnum):
     EXTENSION_LIMIT_REACHED = "extension_limit_reached"
     EXPIRED_BEFORE_CHECKOUT = "expired_before_checkout"
     EMPTY_CART = "empty_cart"
+    ANONYMOUS_HOLDERS_OFF = "anonymous_holders_off"
+    TOKENS_UNAVAILABLE = "tokens_unavailable"
     DIFFERENT_HOLDERS = "different_holders"
     DIFFERENT_CURRENCIES = "different_currencies"
     TOO_MANY_TICKETS = "too_many_tickets"
@@ -83,6 +85,8 @@ class RefusalCode(StrEnum):
 
 _RETRYABLE = frozenset(
     {
+        RefusalCode.ANONYMOUS_HOLDERS_OFF,
+        RefusalCode.TOKENS_UNAVAILABLE,
         RefusalCode.INSUFFICIENT_INVENTORY,
         RefusalCode.ORPHAN_SEAT,
         RefusalCode.EVENT_NOT_AVAILABLE,

@@ -9,6 +9,7 @@ Refusal
 |-- about API keys         key_not_found, key_not_valid, invalid_expiry, scope_not_held,
 |                          too_many_keys
 |-- about rate limits      rate_limit_exceeded                         (a retry may help)
+|-- about holder tokens    anonymous_holders_off, tokens_unavailable
 |-- about the sale         event_not_available, event_unavailable, event_sales_closed
 |                                                                      (a retry may help)
 |-- about inventory        insufficient_inventory, no_available_seats, block_at_capacity,
@@ -362,3 +363,16 @@ def rate_limit_exceeded(name: str, rate: Rate, retry_after_seconds: int | None) 
         details["retry_after_seconds"] = retry_after_seconds
     message = f"Rate limit exceeded: max {rate.count} {what} per {rate.period}"
     return Refusal(Code.RATE_LIMIT_EXCEEDED, message, details)
+
+
+def anonymous_holders_off() -> Refusal:
+    message = "Give customer_email or user_id, or turn on anonymous_holders in the settings"
+    return Refusal(Code.ANONYMOUS_HOLDERS_OFF, message)
+
+
+def tokens_unavailable() -> Refusal:
+    message = (
+        "This installation cannot sign holder tokens. Set HOLDFAST_SECRET_KEY to the same value"
+        " on every server, and restart them"
+    )
+    return Refusal(Code.TOKENS_UNAVAILABLE, message)

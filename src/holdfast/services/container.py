@@ -1,5 +1,6 @@
 """The dependencies of the API and the admin."""
 
+from holdfast.domain.ids import ApiKeyId
 from holdfast.domain.immutable import immutable
 from holdfast.ports.access import KeyStore
 from holdfast.ports.audit.attempts import AttemptJournal
@@ -15,6 +16,7 @@ from holdfast.ports.seats import SeatReader
 from holdfast.ports.statistics import SaleStatisticsReader
 from holdfast.services.access.authentication import Authenticator
 from holdfast.services.access.rates.subjects import Rates
+from holdfast.services.access.tokens import HolderAccess
 
 
 @immutable(kw_only=True)
@@ -37,7 +39,13 @@ class ApiContainer:
     payments: PaymentProvider
     authenticator: Authenticator
     keys: KeyStore
+    holders: HolderAccess
     organizations: OrganizationStore
     rates: Rates
     deadline_seconds: int
     demo_till: DemoTill | None = None
+
+    def forget_key(self, key_id: ApiKeyId) -> None:
+        """This process asks again about the key, and about the tokens that it issued."""
+        self.authenticator.forget(key_id)
+        self.holders.authenticator.forget(key_id)

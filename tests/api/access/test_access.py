@@ -56,6 +56,18 @@ def test_a_key_with_only_that_scope_is_admitted(world: World, route: Route[Any])
     assert answer.status_code not in {401, 403, 500}
 
 
+@every_route
+def test_a_holder_token_is_403_unless_the_route_is_open_to_it(
+    world: World, route: Route[Any]
+) -> None:
+    answer = world.call(route.method, address(route), secret=world.token())
+    if route.is_for_holders:
+        assert answer.status_code not in {401, 500}
+        assert answer.json().get("error") != "insufficient_scope"
+    else:
+        assert (answer.status_code, answer.json()["error"]) == (403, "secret_key_required")
+
+
 @pytest.mark.parametrize(
     "authorization",
     [

@@ -78,7 +78,8 @@ def test_every_code_has_a_status_and_a_title() -> None:
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_every_answer_of_a_route_is_documented(document: Json, route: Route[Any]) -> None:
     found = operation(document, route)
-    assert found["security"] == [{"secretKey": [route.scope.value]}]
+    holders: list[Json] = [{"holderToken": []}] if route.is_for_holders else []
+    assert found["security"] == [{"secretKey": [route.scope.value]}, *holders]
     success = found["responses"][str(route.status)]["content"]["application/json"]
     assert success["schema"] == {"$ref": f"#/components/schemas/{route.answer.__name__}"}
     for code in route_codes(route):

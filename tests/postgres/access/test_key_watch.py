@@ -8,7 +8,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.access.key_watch import KeyWatch
+from holdfast.adapters.postgres.access.key_watch import KEYS, KeyWatch
 from tests.faults.proxy import Proxy
 from tests.support.patience import wait_until
 from tests.support.platform import new_platform
@@ -41,7 +41,7 @@ class Watched:
 def watched(database_url: str) -> Iterator[Watched]:
     proxy, heard = Proxy(database_url), Heard()
     stopped = threading.Event()
-    watch = KeyWatch(proxy.url, heard.changes.append, heard.on_alive)
+    watch = KeyWatch(proxy.url, {KEYS: heard.changes.append}, heard.on_alive)
     thread = threading.Thread(target=watch.run, args=(stopped,))
     thread.start()
     wait_until(lambda: heard.alive > 0, "the watch listens")

@@ -47,6 +47,7 @@ TABLES = (
     "purchase_order",
     "ticket",
     "inbox",
+    "holder_revocation",
 )
 READABLE = tuple(table for table in TABLES if table != "api_key")
 
@@ -65,6 +66,7 @@ class Neighbours:
         self.my_order, self.their_order = self._order(self.mine), self._order(self.theirs)
         self._let_wait(self.my_hold)
         self._let_wait(self.their_hold)
+        self._revoke_tokens()
 
     def _venue(self) -> Venue:
         hall = Hall({"Stalls": {"A": 4}}, {"seat": ()}, sold_in={"Stalls": ("seat",)})
@@ -100,6 +102,15 @@ class Neighbours:
                 "INSERT INTO waiting_place VALUES (%s, %s, %s, %s, now(), 0)",
                 [*hold.key, hold.session_id, line_id],
             )
+
+    def _revoke_tokens(self) -> None:
+        with psycopg.connect(self.url) as owner:
+            owner.execute("SELECT set_config('holdfast.owner', 'on', true)")
+            for venue in (self.mine, self.theirs):
+                owner.execute(
+                    "INSERT INTO holder_revocation VALUES (%s, gen_random_uuid(), now())",
+                    [venue.organization_id],
+                )
 
     def app_connection(self) -> psycopg.Connection[tuple[object, ...]]:
         connection = psycopg.connect(self.url, autocommit=True)

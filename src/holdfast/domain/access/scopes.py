@@ -24,11 +24,18 @@ class Scope(StrEnum):
     KEYS_WRITE = "keys:write"
     SETTINGS_READ = "settings:read"
     SETTINGS_WRITE = "settings:write"
+    TOKENS_WRITE = "tokens:write"  # issues and revokes holder tokens
 
 
 ALL_SCOPES = tuple(Scope)
 
-_HOLDS = (Scope.CATALOG_READ, Scope.HOLDS_READ, Scope.HOLDS_WRITE, Scope.ORDERS_READ)
+_HOLDS = (
+    Scope.CATALOG_READ,
+    Scope.HOLDS_READ,
+    Scope.HOLDS_WRITE,
+    Scope.ORDERS_READ,
+    Scope.TOKENS_WRITE,
+)
 # Names for the scopes of a typical key.
 SCOPE_SETS: Mapping[str, tuple[Scope, ...]] = {
     "catalog": (Scope.CATALOG_READ, Scope.CATALOG_WRITE),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.carts.cart import (
     CartCommand,
     footprint_of_cart,
@@ -73,6 +74,7 @@ class FillCart(CartCommand):
     idempotency: IdempotencyKey | None = None
     remarks: Remarks = NO_REMARKS
     metadata: Metadata | None = None
+    reach: Reach | None = None
 
     def __post_init__(self) -> None:
         CartCommand.__post_init__(self)  # super() fails in a dataclass with slots
@@ -116,7 +118,7 @@ class FillCart(CartCommand):
             return Decision(hold)
         if hold is None or not hold.is_live(ledger.now):
             return place_new_hold(ledger, hold, placement_of(self))
-        if not hold.belongs_to(self.holder):
+        if not hold.belongs_to(self.holder) or ledger.hides(hold, self.reach):
             return Decision(refusals.cart_of_another_holder())
         if hold.session_id != self.session_id:
             return Decision(refusals.cart_of_another_session(str(hold.session_id)))
@@ -151,6 +153,7 @@ def _place(
         remarks=remarks,
         is_cart=True,
         items=tuple(items),
+        reach=command.reach,
     )
 
 

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.carts.cart import (
     CartCommand,
     footprint_of_cart,
@@ -39,6 +40,7 @@ class RenewCart(CartCommand):
     origin: Origin
     holder: Holder | None = None
     idempotency: IdempotencyKey | None = None
+    reach: Reach | None = None
 
     @property
     def hold_key(self) -> HoldKey:
@@ -54,6 +56,8 @@ class RenewCart(CartCommand):
         hold = newest_hold(ledger, self.cart_key)
         if isinstance(hold, NeedsMore):
             return Decision(hold)
+        if hold is not None and ledger.hides(hold, self.reach):
+            return Decision(refusals.nothing_to_renew())
         if hold is not None and not hold.belongs_to(self.holder):
             return Decision(refusals.cart_of_another_holder())
         if hold is None or not (hold.is_live(ledger.now) or hold.is_expired(ledger.now)):

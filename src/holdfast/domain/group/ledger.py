@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.catalog.model import Pool, SessionCatalog
 from holdfast.domain.group.footprint import Claim, HoldingKey, Proposal, Resource
 from holdfast.domain.group.origin import Receipt
@@ -97,6 +98,14 @@ class Ledger:
     def knows_waitlist_of(self, session: SessionCatalog) -> bool:
         """Whether the session's waitlist is locked, if it has one."""
         return not session.has_waitlist or session.key in self.waitlists
+
+    def hides(self, hold: Hold, reach: Reach | None) -> bool:
+        """Whether this hold does not exist for the caller. A secret key, without a reach, sees
+        every hold."""
+        if reach is None:
+            return False
+        session = self.sessions.get(hold.session_key)
+        return session is None or not reach.covers(hold, session.event_id)
 
     def knows_places_of(self, hold: Hold) -> bool:
         """Whether every pool and seat the hold would give back is locked, and the waitlist too."""

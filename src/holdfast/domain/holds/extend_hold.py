@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.command import FailedAction, HoldCommand
 from holdfast.domain.group.ledger import Ledger
@@ -33,6 +34,7 @@ class ExtendHold(HoldCommand):
     holder: Holder | None = None
     is_operator: bool = False
     idempotency: IdempotencyKey | None = None
+    reach: Reach | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.seconds <= TTL_SECONDS_MAX:
@@ -42,7 +44,7 @@ class ExtendHold(HoldCommand):
 
     def decide(self, ledger: Ledger) -> Decision:
         hold = ledger.holds.get(self.hold_key)
-        if hold is None or not hold.belongs_to(self.holder):
+        if hold is None or not hold.belongs_to(self.holder) or ledger.hides(hold, self.reach):
             return Decision(refusals.hold_not_found())
         if hold.is_expired(ledger.now):
             return Decision(refusals.hold_expired())

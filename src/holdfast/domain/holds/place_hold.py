@@ -187,7 +187,10 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
     if existing is not None:
         return Decision(_repeated(existing, placement, ledger.now))
     session = ledger.sessions.get(placement.session_key)
-    if session is None:
+    reach = placement.reach
+    if session is None or not (
+        reach is None or reach.includes(session.session_id, session.event_id)
+    ):
         return Decision(refusals.invalid_session())
     outcome = (
         (_refused_like_rivals(ledger, placement) if ledger.contested else None)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Remarks
 from holdfast.domain.ids import (
@@ -89,6 +90,7 @@ class Placement:
     given_up: tuple[tuple[SeatId, str], ...] = ()
     # Set beyond a rate limit: only a hold that exists already may be the answer.
     over_rate: Refusal | None = None
+    reach: Reach | None = None  # of the caller's token
 
     # Computed once, because every step asks for them.
     hold_key: HoldKey = field(init=False)

@@ -12,6 +12,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.group.command import Command, FailedAction
 from holdfast.domain.group.footprint import Footprint, Needs, Resource, ResourceKind, text_resource
 from holdfast.domain.group.ledger import Ledger
@@ -71,6 +72,7 @@ class ConvertHolds(Command):
     # The total the payment was checked against (a cart may have changed since); None if unchecked.
     total_minor: int | None = None
     payment_problem: str | None = None  # why the payment was not accepted
+    reach: Reach | None = None
 
     def __post_init__(self) -> None:
         check_hold_ids(self.hold_ids)
@@ -96,7 +98,8 @@ class ConvertHolds(Command):
         return Needs(holds=frozenset(keys | learnt.holds), lapsed=learnt.lapsed)
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
-        paid, ending = plan.known(self.hold_keys), plan.known(learnt.holds)
+        paid = [hold for hold in plan.known(self.hold_keys) if self._is_own(hold)]
+        ending = plan.known(learnt.holds)
         if seats_of(paid) > SEATS_PER_ORDER_MAX:
             refusal = refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
             return Footprint(frozenset(), refusal=refusal)
@@ -117,10 +120,14 @@ class ConvertHolds(Command):
             weight=1 + sum(hold.quantity for hold in paid),
         )
 
+    def _is_own(self, hold: Hold) -> bool:
+        """A stranger's holds must not even be locked, or counted."""
+        return self.reach is None or hold.belongs_to(self.reach.holder)
+
     def decide(self, ledger: Ledger) -> Decision:
         holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
         if len(holds) < len(self.hold_ids) or not all(
-            hold.belongs_to(self.holder) for hold in holds
+            hold.belongs_to(self.holder) and not ledger.hides(hold, self.reach) for hold in holds
         ):
             return Decision(refusals.hold_not_found())
         orders = {_order_of(ledger, hold) for hold in holds}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.group.command import Command, FailedAction
 from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
@@ -44,6 +45,7 @@ class StartCheckout(Command):
     origin: Origin
     holder: Holder | None = None
     idempotency: IdempotencyKey | None = None
+    reach: Reach | None = None
 
     def __post_init__(self) -> None:
         if self.hold_ids:
@@ -61,19 +63,23 @@ class StartCheckout(Command):
         return Needs(holds=frozenset(self.hold_keys))
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
-        holds = plan.known(self.hold_keys)
+        holds = [hold for hold in plan.known(self.hold_keys) if self._is_own(hold)]
         if seats_of(holds) > SEATS_PER_ORDER_MAX:
             refusal = refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
             return Footprint(frozenset(), refusal=refusal)
         required = resources_of(holds) | key_of(self)
         return Footprint(frozenset(required), weight=1 + seats_of(holds))
 
+    def _is_own(self, hold: Hold) -> bool:
+        """A stranger's holds must not even be locked, or counted."""
+        return self.reach is None or hold.belongs_to(self.reach.holder)
+
     def decide(self, ledger: Ledger) -> Decision:
         if not self.hold_ids:
             return Decision(refusals.empty_cart())
         holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
         if len(holds) < len(self.hold_ids) or not all(
-            hold.belongs_to(self.holder) for hold in holds
+            hold.belongs_to(self.holder) and not ledger.hides(hold, self.reach) for hold in holds
         ):
             return Decision(refusals.hold_not_found())
         refusal = _refuse_checkout(ledger, holds)

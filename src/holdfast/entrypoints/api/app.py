@@ -2,7 +2,8 @@
 
 from functools import partial
 
-from holdfast.entrypoints.api.access.authentication import Bearer
+from holdfast.entrypoints.api.access.authentication import Bearer, Tokens
+from holdfast.entrypoints.api.access.cors import Cors
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups
 from holdfast.entrypoints.api.access.rate_gate import RateGate
 from holdfast.entrypoints.api.access.tarpit import Tarpit
@@ -25,6 +26,7 @@ from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.entrypoints.api.seats.maps import MapWriter
 from holdfast.entrypoints.api.seats.occupancy_answers import occupancy_answer
 from holdfast.services import reads
+from holdfast.services.catalog.session_events import SessionEvents
 from holdfast.services.container import ApiContainer
 from holdfast.services.holds.statistics import SaleCounter
 from holdfast.services.orders.checkout import Cashier
@@ -78,7 +80,9 @@ class Api(Edge):
             audit=container.audit,
             keys=container.keys,
             organizations=container.organizations,
-            forget_key=container.authenticator.forget,
+            forget_key=container.forget_key,
+            holders=container.holders,
+            session_events=SessionEvents(container.catalog),
             cashier=Cashier(
                 container.holds, container.orders, container.payments, container.attempts
             ),
@@ -90,15 +94,20 @@ class Api(Edge):
             ),
             turns=turns,
         )
+        holders = container.holders
         self._key_lookups = KeyLookups(container.authenticator, bound_seconds)
-        bearer = Bearer(container.authenticator, self._key_lookups, Tarpit())
+        self._token_lookups = KeyLookups(holders.authenticator, bound_seconds, "tokens")
+        tokens, cors = Tokens(holders, self._token_lookups), Cors(holders.origins)
+        bearer = Bearer(container.authenticator, self._key_lookups, tokens, Tarpit())
         routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
-        super().__init__(Router(routes, context, bearer, documents(routes)))
+        super().__init__(Router(routes, context, bearer, documents(routes), cors), cors)
 
     def close(self) -> None:
-        for calls in (self._reads, self._large_reads, self._imports, self._key_lookups):
+        for calls in (self._reads, self._large_reads, self._imports):
             calls.close()
         self._limiter.close()
+        for lookups in (self._key_lookups, self._token_lookups):
+            lookups.close()
 
 
 def create_api(container: ApiContainer) -> Api:

@@ -13,6 +13,7 @@ from holdfast.entrypoints.api.keys.routes import KEY_ROUTES
 from holdfast.entrypoints.api.orders.routes import ORDER_ROUTES
 from holdfast.entrypoints.api.organization.routes import ORGANIZATION_ROUTES
 from holdfast.entrypoints.api.seats.routes import SEAT_ROUTES
+from holdfast.entrypoints.api.tokens.routes import TOKEN_ROUTES
 
 ROUTES: tuple[Route[Any], ...] = (
     *HOLD_ROUTES,
@@ -24,4 +25,5 @@ ROUTES: tuple[Route[Any], ...] = (
     *AUDIT_ROUTES,
     *KEY_ROUTES,
     *ORGANIZATION_ROUTES,
+    *TOKEN_ROUTES,
 )

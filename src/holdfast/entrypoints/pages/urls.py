@@ -3,11 +3,12 @@
 from django.contrib import admin
 from django.urls import path
 
-from holdfast.entrypoints.pages import views
+from holdfast.entrypoints.pages import demo, views
 
 urlpatterns = [
     path("", views.start, name="start"),
-    path("demo/cart", views.demo_cart, name="demo-cart"),
+    path("demo/cart", demo.cart, name="demo-cart"),
+    path("demo/token", demo.token, name="demo-token"),
     path("admin/", admin.site.urls),
 ]
 

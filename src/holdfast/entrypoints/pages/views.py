@@ -1,29 +1,18 @@
-"""The start page, the demo's cart and the error pages."""
+"""The start page and the error pages."""
 
 from datetime import timedelta
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
-
-from holdfast.domain.amounts import MINOR_DIGITS
 
 
 @require_safe
 @cache_control(max_age=300)
 def start(request: HttpRequest) -> HttpResponse:
     return render(request, "pages/start.html")
-
-
-@require_safe
-def demo_cart(request: HttpRequest) -> HttpResponse:
-    """A sample shop. Its script reads the API key from the URL's fragment, which browsers never
-    send."""
-    if not settings.HOLDFAST_IS_DEMO:
-        raise Http404
-    return render(request, "pages/cart.html", {"minor_digits": dict(MINOR_DIGITS)})
 
 
 def locked_out(request: HttpRequest, _response: object, _credentials: object) -> HttpResponse:

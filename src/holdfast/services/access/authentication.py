@@ -52,15 +52,26 @@ def secret_hash(secret: bytes) -> bytes | None:
 
 
 class Authenticator:
-    """Caches valid keys for a short time and unknown ones for a shorter time. Both caches are
+    """Recognizes keys by the hashes of their secrets, and holder tokens by the tokens themselves.
+
+    Caches valid keys for a short time and unknown ones for a shorter time. Both caches are
     bounded, and separate: unknown keys never evict valid ones.
 
     Changes of keys are announced (`forget`). Without `trust`, nothing is served from the cache: a
     process that would not hear of a revocation asks every time."""
 
-    def __init__(self, keys: KeyDirectory, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        keys: KeyDirectory,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        lasts_seconds: float = REMEMBERED_SECONDS,
+        size_max: int = REMEMBERED_MAX,
+    ) -> None:
         self._keys = keys
         self._clock = clock
+        self._lasts_seconds = lasts_seconds
+        self._size_max = size_max
         self._lock = Lock()
         self._remembered: OrderedDict[bytes, tuple[float, Principal]] = OrderedDict()
         self._unknown: OrderedDict[bytes, float] = OrderedDict()
@@ -73,11 +84,22 @@ class Authenticator:
 
     def forget(self, key_id: UUID | None) -> None:
         """This key has changed, or any may have."""
+        self._forget(lambda principal: key_id is None or principal.key_id == key_id)
+
+    def forget_organization(self, organization_id: UUID | None) -> None:
+        """A credential of this organization has changed, or any may have."""
+        self._forget(
+            lambda principal: (
+                organization_id is None or principal.organization_id == organization_id
+            )
+        )
+
+    def _forget(self, is_meant: Callable[[Principal], bool]) -> None:
         with self._lock:
             self._changes += 1
             self._unknown.clear()
             for hashed, (_, principal) in list(self._remembered.items()):
-                if key_id is None or principal.key_id == key_id:
+                if is_meant(principal):
                     # Not removed: `was_known` still holds.
                     self._remembered[hashed] = (-math.inf, principal)
 
@@ -120,11 +142,11 @@ class Authenticator:
                     if not has_changed:
                         _keep(self._unknown, hashed, asked_at + UNKNOWN_SECONDS, UNKNOWN_MAX)
                 else:
-                    lasts = REMEMBERED_SECONDS
+                    lasts = self._lasts_seconds
                     if principal.expires_in_seconds is not None:
                         lasts = min(lasts, principal.expires_in_seconds)
                     entry = (-math.inf if has_changed else asked_at + lasts, principal)
-                    _keep(self._remembered, hashed, entry, REMEMBERED_MAX)
+                    _keep(self._remembered, hashed, entry, self._size_max)
         return found
 
 

@@ -351,3 +351,4 @@ WITNESS = "SELECT version >= %s FROM hold WHERE organization_id = %s AND id = %s
 PRUNE_ANSWERS = "SELECT holdfast_prune_answers(%s, %s)"
 PRUNE_FACTS = "SELECT holdfast_prune_facts(%s::smallint, %s::double precision, %s)"
 PRUNE_RECEIPTS = "SELECT holdfast_prune_receipts(%s::double precision, %s)"
+PRUNE_REVOCATIONS = "SELECT holdfast_prune_revocations(%s::double precision, %s)"

@@ -1,5 +1,5 @@
-"""Looks up keys that this process has not cached. Anybody can send such keys, so they have a thread
-and a connection of their own, and are looked up in batches."""
+"""Looks up credentials that this process has not cached. Anybody can send keys that nobody has, so
+keys have a thread and a connection of their own; all are looked up in batches."""
 
 import asyncio
 from collections import Counter
@@ -38,15 +38,18 @@ class _Lookup:
 class KeyLookups:
     """Collects a batch while the last one is looked up. Requests with the same key share one."""
 
-    def __init__(self, authenticator: Authenticator, bound_seconds: float) -> None:
+    def __init__(
+        self, authenticator: Authenticator, bound_seconds: float, name: str = "keys"
+    ) -> None:
         self._authenticator = authenticator
         self._bound_seconds = bound_seconds
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="holdfast-keys")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"holdfast-{name}")
         self._lookups: dict[bytes, _Lookup] = {}  # oldest first
         self._strangers: Counter[str] = Counter()
         self._running: asyncio.Task[None] | None = None
 
-    async def find(self, hashed: bytes, address: str) -> Principal | None:
+    async def find(self, hashed: bytes, address: str | None) -> Principal | None:
+        """`address` is None for a credential that no stranger can have made."""
         lookup = self._lookups.get(hashed) or self._begin(hashed, address)
         try:
             async with asyncio.timeout(self._bound_seconds):
@@ -61,15 +64,16 @@ class KeyLookups:
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, hashed: bytes, address: str) -> _Lookup:
-        is_stranger = not self._authenticator.was_known(hashed)
-        if is_stranger:
+    def _begin(self, hashed: bytes, address: str | None) -> _Lookup:
+        if address is not None and self._authenticator.was_known(hashed):
+            address = None
+        if address is not None:
             is_full = len(self._lookups) >= LOOKUPS_MAX
             if is_full or self._strangers[address] >= LOOKUPS_OF_ADDRESS_MAX:
                 raise TooManyLookups
             self._strangers[address] += 1
         loop = asyncio.get_running_loop()
-        lookup = _Lookup(loop.create_future(), address if is_stranger else None)
+        lookup = _Lookup(loop.create_future(), address)
         self._lookups[hashed] = lookup
         if self._running is None:
             self._running = loop.create_task(self._run())

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.holds.hold import NO_REMARKS, Remarks
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.ids import SeatId
@@ -24,9 +25,12 @@ _ASK_FIELDS = AskedLine.__struct_fields__
 _OF_QUANTITIES = ("quantity", "block_id", "accessible", "together", "at_least")
 
 
-def holder_and_asks(body: PlaceHoldRequest) -> tuple[Holder, tuple[Ask | SeatAsk, ...]]:
+def holder_and_asks(
+    body: PlaceHoldRequest, own: Holder | None
+) -> tuple[Holder, tuple[Ask | SeatAsk, ...]]:
+    """`own` is the holder of the caller's token."""
     errors: list[FieldError] = []
-    holder = read_holder(body.customer_email, body.user_id, errors)
+    holder = own or read_holder(body.customer_email, body.user_id, errors)
     if body.lines is None and body.seat_ids is None:
         asked = ask_of("", body, errors)
         asks: tuple[Ask | SeatAsk, ...] = () if asked is None else (asked,)
@@ -37,10 +41,9 @@ def holder_and_asks(body: PlaceHoldRequest) -> tuple[Holder, tuple[Ask | SeatAsk
     return holder, asks
 
 
-def reservation_of(body: ReserveRequest) -> tuple[Holder, Remarks]:
-    return holder_of(body.customer_email, body.user_id), remarks_of(
-        body, body.cart_token, metadata=body.metadata
-    )
+def reservation_of(body: ReserveRequest, own: Holder | None) -> tuple[Holder, Remarks]:
+    holder = own or holder_of(body.customer_email, body.user_id)
+    return holder, remarks_of(body, body.cart_token, metadata=body.metadata)
 
 
 def extension_of(body: ExtendHoldRequest) -> tuple[int, Holder | None]:
@@ -66,8 +69,9 @@ def holder_of(customer_email: str | None, user_id: str | None) -> Holder:
     return holder
 
 
-def holder_filters(query: PageQuery) -> dict[str, Any]:
-    """The filters of a list that has holders and hold references."""
+def holder_filters(query: PageQuery, reach: Reach | None) -> dict[str, Any] | None:
+    """The filters of a list that has holders and hold references; for a token, of its own part of
+    it. None if the two exclude each other."""
     only = filters_of(query)
     if "reference" in only:
         # Read out over the phone, so it may come in any case.
@@ -77,7 +81,16 @@ def holder_filters(query: PageQuery) -> dict[str, Any]:
             only["email"] = EmailAddress(only.pop("customer_email"))
         except InvalidValue as error:
             raise invalid([FieldError("customer_email", error.code, error.message)]) from None
-    return only
+    return only if reach is None else _own_filters(only, reach)
+
+
+def _own_filters(only: dict[str, Any], reach: Reach) -> dict[str, Any] | None:
+    for name, own in (("event_id", reach.event_id), ("session_id", reach.session_id)):
+        if own is not None and only.setdefault(name, own) != own:
+            return None
+    if reach.holder.user_id is not None:
+        return only | {"user_id": reach.holder.user_id}
+    return only | {"email": reach.holder.email, "is_without_user": True}
 
 
 def refuse_doubled(seat_ids: Sequence[SeatId]) -> None:

@@ -21,6 +21,8 @@ from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.payments import DemoTill
 from holdfast.ports.seats import SeatReader
+from holdfast.services.access.tokens import HolderAccess
+from holdfast.services.catalog.session_events import SessionEvents
 from holdfast.services.holds.statistics import CountedSale, StatisticsKey
 from holdfast.services.orders.checkout import Cashier
 from holdfast.services.seats import SeatFinder, SeatPath
@@ -46,6 +48,8 @@ class Context:
     keys: KeyStore
     organizations: OrganizationStore
     forget_key: Callable[[ApiKeyId], None]
+    holders: HolderAccess
+    session_events: SessionEvents
     cashier: Cashier
     demo_till: DemoTill | None
     seat_finder: SeatFinder

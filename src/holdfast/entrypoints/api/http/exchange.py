@@ -15,6 +15,7 @@ from uuid_utils import uuid7
 
 from holdfast.domain.access.rates import RateLimits
 from holdfast.domain.group.origin import Origin
+from holdfast.domain.ids import OrganizationId
 from holdfast.ports.access import Principal
 from holdfast.services.access.rates.limiter import Taking
 from holdfast.services.idempotency.seal import Seal
@@ -81,6 +82,7 @@ class Call:
         "started",
         "success_status",
         "takings",
+        "token_organization",
     )
 
     principal: Principal
@@ -123,6 +125,7 @@ class Call:
         self.success_status = 200
         self.limits: RateLimits | None = None
         self.takings: tuple[Taking, ...] = ()
+        self.token_organization: OrganizationId | None = None  # of a holder token
 
     @classmethod
     def of_scope(cls, scope: Scope) -> "Call":

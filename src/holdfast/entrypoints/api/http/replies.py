@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from holdfast.domain.access.keys import ApiKey, IssuedKey
+from holdfast.domain.access.tokens import TokensRevoked
 from holdfast.domain.catalog.model import Block, Event, PoolState, Session, TicketType
 from holdfast.domain.catalog.seat_import import ImportedSeats
 from holdfast.domain.group.outcomes import (
@@ -45,10 +46,13 @@ from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.catalog import CatalogOutcome
 from holdfast.ports.engine import Answer
 from holdfast.ports.paging import Page
+from holdfast.services.access.tokens import IssuedToken
 
 T = TypeVar("T")
 
-AnyOutcome = Outcome | CatalogOutcome | ApiKey | IssuedKey | Organization
+AnyOutcome = (
+    Outcome | CatalogOutcome | ApiKey | IssuedKey | Organization | IssuedToken | TokensRevoked
+)
 Show = Callable[[AnyOutcome], object]
 
 OK = 200
@@ -92,6 +96,8 @@ def answer_of(outcome: AnyOutcome) -> object:
             ApiKey()
             | Organization()
             | IssuedKey()
+            | IssuedToken()
+            | TokensRevoked()
             | Expired()
             | Warned()
             | SeatsBlocked()

@@ -12,8 +12,16 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.bootstrap.logs import log_at_once
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
+from holdfast.domain.ids import EventId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.access.authentication import Bearer, missing_scope
+from holdfast.entrypoints.api.access.cors import Cors, is_preflight
+from holdfast.entrypoints.api.access.holders import (
+    refuse_closed,
+    refuse_event,
+    refuse_fields,
+    refuse_session,
+)
 from holdfast.entrypoints.api.access.rate_gate import rate_headers
 from holdfast.entrypoints.api.fairness.large_bodies import LargeBodies
 from holdfast.entrypoints.api.http.codes import ProblemCode
@@ -55,8 +63,9 @@ class Edge:
     """Every error becomes a reply that reveals nothing internal. Holdfast's own server calls
     `respond` and `log_reply`; for others, this is an ASGI application."""
 
-    def __init__(self, answer: Respond) -> None:
+    def __init__(self, answer: Respond, cors: Cors | None = None) -> None:
         self._answer = answer
+        self._cors = cors
         # The level is set before the API is created.
         self._logs_everything = _log.is_enabled_for(DEBUG)
         # Refused requests that are not logged yet.
@@ -76,7 +85,9 @@ class Edge:
             reply = unexpected_reply(call.request_id)
         if call.takings:
             reply = reply._replace(headers=(*reply.headers, *rate_headers(call.takings)))
-        return reply
+        if call.token_organization is None or self._cors is None:
+            return reply
+        return self._cors.marked(call, reply)
 
     def log_reply(self, call: Call, reply: Reply) -> None:
         """Call after sending the reply. A hold has its own log entry with this request id; a
@@ -139,6 +150,7 @@ class Endpoint:
 
     def __init__(self, route: Route[Any], context: Context, bearer: Bearer) -> None:
         self._route = route
+        self.is_for_holders = route.is_for_holders
         self._context = context
         self._bearer = bearer
         self._body = BodyParser(route.body or NoFields)
@@ -150,8 +162,9 @@ class Endpoint:
         try:
             principal = self._bearer.recognized(call) or await self._bearer.authenticate(call)
             call.principal, call.actor = principal, principal.actor
-            if route.scope not in principal.scopes:
-                raise missing_scope(route.scope)
+            is_closed = principal.holder is not None and not route.is_for_holders
+            if is_closed or route.scope not in principal.scopes:
+                raise refuse_closed() if is_closed else missing_scope(route.scope)
             if principal.organization_id is not self._context.turns.last:
                 self._context.turns.saw(principal.organization_id)
             if self._context.rates.book.of:  # often nobody has limits
@@ -172,15 +185,25 @@ class Endpoint:
                 )
             else:
                 given = parse_query(call.query_string, route.query or NoFields)
-            if route.has_names:
-                refusal = _read_path(route, call)
-                if refusal is not None:
-                    return refusal_reply(refusal, call.request_id)
+            refusal = _read_path(route, call) if route.has_names else None
+            if refusal is None and principal.holder is not None:
+                refuse_fields(given)
+                refusal = await self._refuse_outside(call)
+            if refusal is not None:
+                return refusal_reply(refusal, call.request_id)
             return await route.handler(self._context, call, given)
         except Problem as problem:
             if problem.code is ProblemCode.VALIDATION_ERROR:
                 problem.code = route.invalid
             raise
+
+    async def _refuse_outside(self, call: Call) -> Refusal | None:
+        """Refuse an event or session that the token is not for."""
+        if self._route.path.startswith("/api/events/"):
+            return await refuse_event(self._context, call, EventId(call.path_id))
+        if self._route.path.startswith("/api/sessions/"):
+            return await refuse_session(self._context, call, SessionId(call.path_id))
+        return None
 
     def _read_body(self, call: Call, receive: Receive) -> Awaitable[bytes]:
         return read_body(call, receive, self._route.body_bytes_max)
@@ -234,8 +257,10 @@ class Router:
         context: Context,
         bearer: Bearer,
         documents: Mapping[str, Reply],
+        cors: Cors,
     ) -> None:
         self._bearer = bearer
+        self._cors = cors
         self._exact: dict[str, dict[str, Respond]] = {}
         self._patterns: dict[tuple[str, ...], dict[str, Respond]] = {}
         for path, reply in documents.items():
@@ -259,7 +284,15 @@ class Router:
         await self._bearer.delay_stranger(call)
         raise Problem(ProblemCode.NOT_FOUND, self._where_else(call))
 
-    async def _refuse_method(self, call: Call, methods: Iterable[str]) -> Reply:
+    async def _refuse_method(self, call: Call, methods: Mapping[str, Respond]) -> Reply:
+        if is_preflight(call):
+            open_to_tokens = [
+                method
+                for method, respond in methods.items()
+                if isinstance(respond, Endpoint) and respond.is_for_holders
+            ]
+            if open_to_tokens:
+                return self._cors.preflight(call, open_to_tokens)
         await self._bearer.delay_stranger(call)
         allowed = ", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods))
         raise Problem(

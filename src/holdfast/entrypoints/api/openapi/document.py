@@ -32,6 +32,7 @@ _OF_ANY_ROUTE: tuple[Code, ...] = (
     ProblemCode.INVALID_CHARACTERS,
     ProblemCode.UNAUTHORIZED,
     ProblemCode.INSUFFICIENT_SCOPE,
+    ProblemCode.SECRET_KEY_REQUIRED,
     ProblemCode.TOO_MANY_REQUESTS,
     RefusalCode.RATE_LIMIT_EXCEEDED,
     RefusalCode.INTERNAL_ERROR,
@@ -49,9 +50,9 @@ _OF_UNSAFE_ROUTES: tuple[Code, ...] = (
 _OF_ALL = frozenset({*_OF_ANY_ROUTE, *_OF_UNSAFE_ROUTES})
 _MEANINGS = {
     400: "Invalid request",
-    401: "Missing or invalid key",
+    401: "Missing or invalid credential",
     402: "Payment failed",
-    403: "Missing scope",
+    403: "Missing scope, or not for holder tokens",
     404: "Not found, or not yours",
     409: "Conflict with the current state",
     410: "No longer available",
@@ -135,7 +136,13 @@ def openapi_document(routes: Sequence[Route[Any]]) -> Json:
                     "scheme": "bearer",
                     "description": "A secret key: `hk_test_...` or `hk_live_...`. For "
                     "servers only; it identifies the organization.",
-                }
+                },
+                "holderToken": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A holder token: `ht_test_...` or `ht_live_...`. For browsers: "
+                    "it acts for one holder. Omit `user_id` and `customer_email`.",
+                },
             },
         },
     }
@@ -152,6 +159,8 @@ def route_codes(route: Route[Any]) -> tuple[Code, ...]:
     for struct in (route.body, route.query):
         if struct is not None:
             codes.extend(_rule_codes(struct))
+            if route.is_for_holders and "user_id" in struct.__struct_fields__:
+                codes.append(ProblemCode.HOLDER_FROM_TOKEN)
     return tuple(dict.fromkeys(codes))
 
 
@@ -160,7 +169,10 @@ def _operation(route: Route[Any], components: Components) -> Json:
         "operationId": route.handler.__name__,
         "summary": route.summary,
         "tags": [route.path.split("/")[2]],
-        "security": [{"secretKey": [route.scope.value]}],
+        "security": [
+            {"secretKey": [route.scope.value]},
+            *([{"holderToken": []}] if route.is_for_holders else []),
+        ],
         "parameters": [
             components.share("parameters", each["name"], each) for each in _parameters(route)
         ],

@@ -17,6 +17,7 @@ from holdfast.entrypoints.api.organization.examples import (
     ORGANIZATION_REQUESTS,
 )
 from holdfast.entrypoints.api.seats.examples import SEAT_ANSWERS, SEAT_REQUESTS
+from holdfast.entrypoints.api.tokens.examples import TOKEN_ANSWERS, TOKEN_REQUESTS
 
 _held = hold_answer(HELD, NOW)
 
@@ -32,6 +33,7 @@ ANSWERS: Mapping[type[Struct], Struct] = {
         *CART_ANSWERS,
         *KEY_ANSWERS,
         *ORGANIZATION_ANSWERS,
+        *TOKEN_ANSWERS,
     )
 }
 
@@ -51,5 +53,6 @@ for _name, _request in (
     *CATALOG_REQUESTS,
     *KEY_REQUESTS,
     *ORGANIZATION_REQUESTS,
+    *TOKEN_REQUESTS,
 ):
     REQUESTS.setdefault(type(_request), {})[_name] = _request
