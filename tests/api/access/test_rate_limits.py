@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.domain.access.rates import Rate, RateLimits
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.values import Holder
 from holdfast.services.access.rates.limiter import RateLimiter
 from holdfast.services.access.rates.local import LocalRates
 from tests.api.world import BALCONY, FLOOR, ORGANIZATION, SESSION, World
@@ -189,6 +190,21 @@ def test_requests_are_counted_by_buyer(limited: World) -> None:
     # The refused request took no seats.
     assert '"seats_per_holder";r=8;' in left(refused)
     assert limited.place(user_id="somebody else").status_code == 201
+
+
+def test_every_request_with_a_token_counts_for_its_buyer_and_not_for_the_key(
+    limited: World,
+) -> None:
+    limit(limited, requests_per_key=Rate(1, 10), requests_per_holder=Rate(2, 10))
+    ann, ben = (limited.token(Holder(user_id=name)) for name in ("ann", "ben"))
+    path = f"/api/carts/{uuid4()}/hold"
+    assert limited.call("GET", path, secret=ann).status_code == 404
+    asked = {"session_id": str(SESSION), "ticket_type_id": str(FLOOR), "quantity": 1}
+    held = limited.call("POST", "/api/holds", asked, secret=ann)
+    assert (held.status_code, left(held)) == (201, '"requests_per_holder";r=0;t=10')
+    assert limited.call("GET", path, secret=ann).status_code == 429
+    assert limited.call("GET", path, secret=ben).status_code == 404
+    assert limited.call("GET", path).status_code == 404
 
 
 def test_all_limits_that_apply_are_announced(limited: World) -> None:

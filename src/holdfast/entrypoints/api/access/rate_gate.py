@@ -49,18 +49,22 @@ class RateGate:
         self._holds = holds
 
     async def admit(self, call: Call) -> Refusal | None:
-        """Count a request by its key and its address. With the credential of a single buyer, that
-        buyer would be counted here, too."""
-        limits = call.limits = self.book.of.get(call.principal.organization_id)
+        """Count a request by its key and its address. One with a token counts for its holder, not
+        for the key that issued the token."""
+        principal = call.principal
+        limits = call.limits = self.book.of.get(principal.organization_id)
         if limits is None:
             return None
-        own, want = call.principal.organization_id, self._subjects.want
+        holder = principal.holder
+        caller = (
+            ("key", limits.requests_per_key, principal.key_id.bytes)
+            if holder is None
+            else ("holder", limits.requests_per_holder, holder.key.bytes)
+        )
+        address = ("address", limits.requests_per_address, call.address.encode())
         wants = [
-            want(own, f"requests_per_{name}", rate, subject)
-            for name, rate, subject in (
-                ("key", limits.requests_per_key, call.principal.key_id.bytes),
-                ("address", limits.requests_per_address, call.address.encode()),
-            )
+            self._subjects.want(principal.organization_id, f"requests_per_{name}", rate, subject)
+            for name, rate, subject in (caller, address)
             if rate is not None
         ]
         return await self._take(call, wants) if wants else None
@@ -137,12 +141,13 @@ class RateGate:
         return answer
 
     def _wants(self, call: Call, holder: Holder, units: int) -> list[Want]:
-        """Of a buyer. The seats come last."""
+        """Of a buyer. The seats come last. A request with a token is counted already."""
         assert call.limits is not None
         own, want, subject = call.principal.organization_id, self._subjects.want, holder.key.bytes
         wants = []
-        if call.limits.requests_per_holder is not None:
-            wants.append(want(own, "requests_per_holder", call.limits.requests_per_holder, subject))
+        of_requests = call.limits.requests_per_holder
+        if of_requests is not None and call.principal.holder is None:
+            wants.append(want(own, "requests_per_holder", of_requests, subject))
         if call.limits.seats_per_holder is not None:
             wants.append(want(own, _SEATS, call.limits.seats_per_holder, subject, units))
         return wants

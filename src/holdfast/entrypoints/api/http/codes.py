@@ -165,7 +165,13 @@ KINDS: Mapping[str, Kind] = {
 }
 
 # A retry may succeed after the time in `retry_after_seconds`, if that is given.
-RETRY_LATER = frozenset({RefusalCode.HOLDER_LIMIT_REACHED, RefusalCode.HOLDER_COOLDOWN})
+RETRY_LATER = frozenset(
+    {
+        RefusalCode.HOLDER_LIMIT_REACHED,
+        RefusalCode.HOLDER_COOLDOWN,
+        RefusalCode.RATE_LIMIT_EXCEEDED,
+    }
+)
 # A retry may succeed.
 RETRY_SOON = frozenset(
     {

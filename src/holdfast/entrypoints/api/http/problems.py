@@ -69,13 +69,7 @@ def unavailable() -> Problem:
 
 
 def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
-    retry_after_seconds = refusal.details.get("retry_after_seconds")
-    headers: Headers = ()
-    if isinstance(retry_after_seconds, int):
-        headers = ((b"retry-after", b"%d" % retry_after_seconds),)
-    return _reply(
-        refusal.code, refusal.message, request_id, details=refusal.details, headers=headers
-    )
+    return _reply(refusal.code, refusal.message, request_id, details=refusal.details)
 
 
 def unexpected_reply(request_id: str) -> Reply:
