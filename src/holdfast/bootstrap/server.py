@@ -5,6 +5,8 @@ import secrets
 from holdfast.adapters.payments import DemoPayments, TrustingPayments
 from holdfast.adapters.postgres.access.key_watch import KeyWatch
 from holdfast.adapters.postgres.access.keys import PostgresKeys, PostgresKeyStore
+from holdfast.adapters.postgres.access.members import PostgresMembers
+from holdfast.adapters.postgres.access.sessions import PostgresMemberSessions
 from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
 from holdfast.adapters.postgres.audit.reader import PostgresAudit
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
@@ -17,6 +19,7 @@ from holdfast.adapters.postgres.seats.reader import PostgresSeats
 from holdfast.bootstrap.consumers import ConsumerThread, consumer_threads
 from holdfast.bootstrap.duties import BackgroundThread, DutyThread, planned_duties
 from holdfast.bootstrap.engine_room import EngineRoom
+from holdfast.bootstrap.passwords import passwords_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
 from holdfast.ports.health import Dependency
@@ -105,6 +108,9 @@ def _container(settings: Settings, room: EngineRoom, authenticator: Authenticato
         authenticator=authenticator,
         keys=PostgresKeyStore(room.database),
         organizations=PostgresOrganizationSettings(room.database),
+        members=PostgresMembers(room.database),
+        member_sessions=PostgresMemberSessions(room.database),
+        passwords=passwords_of(settings),
         deadline_seconds=settings.holdfast_deadline_seconds,
         demo_till=till,
     )

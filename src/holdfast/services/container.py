@@ -8,6 +8,7 @@ from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.engine import SubmitForCallback
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.members import MemberSessionStore, MemberStore, PasswordCheck
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.payments import DemoTill, PaymentProvider
@@ -37,5 +38,8 @@ class ApiContainer:
     authenticator: Authenticator
     keys: KeyStore
     organizations: OrganizationStore
+    members: MemberStore
+    member_sessions: MemberSessionStore
+    passwords: PasswordCheck
     deadline_seconds: int
     demo_till: DemoTill | None = None

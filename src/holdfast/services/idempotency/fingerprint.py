@@ -15,5 +15,5 @@ def request_fingerprint(method: str, path: str, body: bytes) -> bytes:
 
 def repeat_key(principal: Principal, key: str, fingerprint: bytes) -> IdempotencyKey:
     """The same key text from two principals gives two different keys."""
-    digest = sha256(principal.key_id.bytes + key.encode()).digest()
+    digest = sha256(principal.credential_id.bytes + key.encode()).digest()
     return IdempotencyKey(principal.organization_id, UUID(bytes=digest[:16]), fingerprint)

@@ -1,4 +1,4 @@
-"""The caller's credential: `Authorization: Bearer hk_...`."""
+"""The caller's credential: `Authorization: Bearer hk_...`, or `hs_...` for the session of a member."""
 
 from holdfast.domain.access.scopes import Scope
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups, TooManyLookups
@@ -82,7 +82,7 @@ def missing_scope(scope: Scope) -> Problem:
     challenge = f'Bearer realm="holdfast", error="insufficient_scope", scope="{scope.value}"'
     return Problem(
         ProblemCode.INSUFFICIENT_SCOPE,
-        f"This key needs the scope {scope.value}",
+        f"This call needs the scope {scope.value}",
         headers=((b"www-authenticate", challenge.encode()),),
     )
 

@@ -50,12 +50,13 @@ def body_for(method: str, reply: Reply) -> bytes:
 
 
 class Call:
-    """A request. `body` is set if all of it has arrived. Routing fills in the route, the principal,
-    the ids or cart of the path, the idempotency key and the seal of the recorded answer. `rendered`
+    """A request. `body` is set if all of it has arrived. Routing fills in the route, the principal and
+    acting user, the ids or cart of the path, the idempotency key and the seal of the recorded answer. `rendered`
     is the answer that was sealed last, and its reply."""
 
     __slots__ = (
         "_raw_path",
+        "acting_user",
         "actor",
         "body",
         "cart",
@@ -109,6 +110,7 @@ class Call:
         else:
             self.request_id = str(uuid7())
         self.actor: str | None = None
+        self.acting_user: str | None = None
         self.route_path: str | None = None
         self.cart = ""  # unless the path names one
         self.idempotency_key: str | None = None
@@ -151,6 +153,7 @@ class Call:
             request_id=self.request_id,
             ip=_ip(self.client[0]) if self.client else None,
             user_agent=_printable(self.headers.get(b"user-agent", b"")[:_USER_AGENT_LENGTH_MAX]),
+            acting_user=self.acting_user,
         )
 
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from holdfast.domain.access.keys import ApiKey, IssuedKey
+from holdfast.domain.access.members import InvitedMember, Member
 from holdfast.domain.catalog.model import Block, Event, PoolState, Session, TicketType
 from holdfast.domain.catalog.seat_import import ImportedSeats
 from holdfast.domain.group.outcomes import (
@@ -48,7 +49,7 @@ from holdfast.ports.paging import Page
 
 T = TypeVar("T")
 
-AnyOutcome = Outcome | CatalogOutcome | ApiKey | IssuedKey | Organization
+AnyOutcome = Outcome | CatalogOutcome | ApiKey | IssuedKey | Organization | Member | InvitedMember
 Show = Callable[[AnyOutcome], object]
 
 OK = 200

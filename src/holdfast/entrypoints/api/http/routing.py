@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.access.acting_user import acting_user
 from holdfast.entrypoints.api.access.authentication import Bearer, missing_scope
 from holdfast.entrypoints.api.fairness.large_bodies import LargeBodies
 from holdfast.entrypoints.api.http.codes import ProblemCode
@@ -133,10 +134,14 @@ class Endpoint:
         call.route_path = route.path
         call.success_status = route.status
         try:
+            if route.is_public:
+                return await self._answer_anybody(call, receive)
             principal = self._bearer.recognized(call) or await self._bearer.authenticate(call)
             call.principal, call.actor = principal, principal.actor
-            if route.scope not in principal.scopes:
+            if route.scope is not None and route.scope not in principal.scopes:
                 raise missing_scope(route.scope)
+            if principal.member is not None or b"x-acting-user" in call.headers:
+                call.acting_user = acting_user(call)
             if principal.organization_id is not self._context.turns.last:
                 self._context.turns.saw(principal.organization_id)
             if route.is_unsafe:
@@ -162,6 +167,12 @@ class Endpoint:
             if problem.code is ProblemCode.VALIDATION_ERROR:
                 problem.code = route.invalid
             raise
+
+    async def _answer_anybody(self, call: Call, receive: Receive) -> Reply:
+        body = call.body
+        if body is None or len(body) > BODY_BYTES_MAX:
+            body = await self._read_body(call, receive)
+        return await self._route.handler(self._context, call, self._parse_body(call, body))
 
     def _read_body(self, call: Call, receive: Receive) -> Awaitable[bytes]:
         return read_body(call, receive, self._route.body_bytes_max)

@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.domain import refusals
 from holdfast.domain.access.keys import KEYS_MAX
+from holdfast.domain.access.members import MEMBERS_MAX
 from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.queues import QUEUES_MAX
@@ -44,6 +45,7 @@ _WITH_VALUES = (
     refusals.key_not_valid("revoked"),
     refusals.scope_not_held("holds:write"),
     refusals.too_many_keys(KEYS_MAX),
+    refusals.too_many_members(MEMBERS_MAX),
 )
 
 
