@@ -1,8 +1,6 @@
 """API keys in the admin: created, rotated and revoked by a person."""
 
 import re
-from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any, cast
 from uuid import uuid4
 
@@ -13,24 +11,13 @@ from django.contrib.auth import get_user_model
 from django.http import HttpResponse
 from django.test import Client
 
-from holdfast.adapters.postgres.access.keys import PostgresKeys, PostgresKeyStore
+from holdfast.adapters.postgres.access.keys import PostgresKeys
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.bootstrap.database import OWNER
-from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.services.access.authentication import secret_hash
 from tests.pages.sales import Sale, page
 
 KEYS = "/admin/holdfast/apikey/"
-
-
-@pytest.fixture
-def database(database_url: str, sale: Sale, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
-    opened = Database(database_url)
-    opened.open()
-    services = SimpleNamespace(keys=PostgresKeyStore(opened))
-    monkeypatch.setattr(AdminConfig, "services", services, raising=False)
-    yield opened
-    opened.close()
 
 
 def is_valid(database: Database, secret: str) -> bool:

@@ -44,8 +44,8 @@ class Principal:
 
 class KeyDirectory(Protocol):
     def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
-        """The principals of the keys and sessions that are valid now. Notes that they were used. May raise
-        StoreError."""
+        """The principals of the keys and sessions that are valid now. Notes that they were used.
+        May raise StoreError."""
         ...
 
 

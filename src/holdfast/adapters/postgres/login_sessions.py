@@ -18,6 +18,6 @@ class SessionStore(DatabaseStore):
         return LoginSession
 
     def create_model_instance(self, data: dict[str, Any]) -> Any:
-        row = super().create_model_instance(data)
+        row: Any = super().create_model_instance(data)
         row.user_id = data.get(SESSION_KEY)
         return row

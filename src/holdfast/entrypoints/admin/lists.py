@@ -42,11 +42,13 @@ ROWS_COUNTED_MAX = 10_000
 class OrganizationFilter(AutocompleteSelectFilter):
     """Unlike its base, does not show the name of an organization to somebody else's staff."""
 
-    def __init__(self, field: Any, request: HttpRequest, params: Any, *rest: Any) -> None:
-        super().__init__(field, request, params, *rest)
-        chosen = uuid_or_none(str(self.lookup_val or ""))
-        if chosen is not None and not may(request, Scope.SETTINGS_READ, chosen):
-            raise IncorrectLookupParameters
+    def __init__(
+        self, field: Any, request: HttpRequest, params: Any, *rest: Any, **more: Any
+    ) -> None:
+        super().__init__(field, request, params, *rest, **more)
+        for chosen in map(uuid_or_none, self.lookup_val or ()):
+            if chosen is not None and not may(request, Scope.SETTINGS_READ, chosen):
+                raise IncorrectLookupParameters
 
 
 BY_ORGANIZATION: tuple[Any, ...] = (("organization", OrganizationFilter),)

@@ -151,7 +151,7 @@ def _add(
         return refusals.username_taken()
     connection.execute(_INSERT, (own, change.id, user_id, change.role.value))
     member = _get(connection, own, change.id)
-    _write(connection, own, "member.added", origin, None, member)
+    _write(connection, own, "member.added", origin, old=None, new=member)
     return member
 
 
@@ -168,7 +168,7 @@ def _change_role(
         return old
     connection.execute(_CHANGE, (change.role.value, own, old.id))
     member = _get(connection, own, old.id)
-    _write(connection, own, "member.changed", origin, old, member)
+    _write(connection, own, "member.changed", origin, old=old, new=member)
     return member
 
 
@@ -182,7 +182,7 @@ def _remove(
     if (refusal := refuse_change(old, None, owners, grantor)) is not None:
         return refusal
     connection.execute(_REMOVE, (own, old.id))
-    _write(connection, own, "member.removed", origin, old, old)
+    _write(connection, own, "member.removed", origin, old=old, new=old)
     return old
 
 
@@ -197,6 +197,7 @@ def _write(
     organization_id: OrganizationId,
     action: str,
     origin: Origin,
+    *,
     old: Member | None,
     new: Member,
 ) -> None:

@@ -153,8 +153,6 @@ class PersonAdmin(DjangoUserAdmin, UnfoldAdmin):
 
     @admin.display(description="Actions")
     def actions_offered(self, user: User) -> SafeString | str:
-        if user.pk is None:
-            return "-"
         offered = []
         if count := len(sessions_of(user.pk)):
             offered.append(("user_sessions", f"End {count} session(s)"))

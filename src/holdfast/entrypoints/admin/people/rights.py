@@ -75,7 +75,7 @@ def visible(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def scope_of(model: type[Model]) -> Scope | None:
-    return SCOPE_OF_PAGE.get(str(model._meta.model_name))
+    return SCOPE_OF_PAGE.get(model.__name__.lower())
 
 
 def organization_column(model: type[Model]) -> str:

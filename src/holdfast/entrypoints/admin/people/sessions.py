@@ -62,7 +62,7 @@ def end_session(user_id: int, session_id: UUID) -> bool:
         _log_ins(user_id).filter(id=session_id),
         _on_api(user_id).filter(id=session_id),
     )
-    return any([bool(each.delete()[0]) for each in rows])
+    return sum(each.delete()[0] for each in rows) > 0
 
 
 def end_sessions(user_id: int, but: str | None = None) -> int:

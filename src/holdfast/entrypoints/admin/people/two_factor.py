@@ -59,7 +59,8 @@ def turn_off(user: Any) -> None:
 
 
 def backup_codes_left(user: Any) -> int:
-    return StaticToken.objects.filter(device__user=user).count()
+    left: int = StaticToken.objects.filter(device__user=user).count()
+    return left
 
 
 def _new_backup_codes(user: Any) -> Sequence[str]:

@@ -1,4 +1,5 @@
-"""The caller's credential: `Authorization: Bearer hk_...`, or `hs_...` for the session of a member."""
+"""The caller's credential: `Authorization: Bearer` with an API key (`hk_...`) or a member's session
+(`hs_...`)."""
 
 from holdfast.domain.access.scopes import Scope
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups, TooManyLookups

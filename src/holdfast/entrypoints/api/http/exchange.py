@@ -50,9 +50,9 @@ def body_for(method: str, reply: Reply) -> bytes:
 
 
 class Call:
-    """A request. `body` is set if all of it has arrived. Routing fills in the route, the principal and
-    acting user, the ids or cart of the path, the idempotency key and the seal of the recorded answer. `rendered`
-    is the answer that was sealed last, and its reply."""
+    """A request. `body` is set if all of it has arrived. Routing fills in the route, the principal,
+    the acting user, the ids or cart of the path, the idempotency key and the seal of the recorded
+    answer. `rendered` is the answer that was sealed last, and its reply."""
 
     __slots__ = (
         "_raw_path",

@@ -93,6 +93,8 @@ def answer_of(outcome: AnyOutcome) -> object:
             ApiKey()
             | Organization()
             | IssuedKey()
+            | Member()
+            | InvitedMember()
             | Expired()
             | Warned()
             | SeatsBlocked()
