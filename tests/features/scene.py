@@ -42,6 +42,10 @@ STATUS_OF_ERROR = {
     "no_available_seats": 409,
     "active_hold_exists": 409,
     "scope_not_held": 403,
+    "unauthorized": 401,
+    "too_many_requests": 429,
+    "last_owner": 409,
+    "invalid_acting_user": 400,
     "service_unavailable": 503,
 }
 

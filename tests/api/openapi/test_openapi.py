@@ -105,7 +105,9 @@ def test_parameters_and_bodies_are_documented(document: Json, route: Route[Any])
     assert {name for place, name in parameters if place == "path"} == in_path
     in_query = set(route.query.__struct_encode_fields__) if route.query else set()
     assert {name for place, name in parameters if place == "query"} == in_query
-    assert (("header", "Idempotency-Key") in parameters) == route.is_unsafe
+    assert (("header", "Idempotency-Key") in parameters) == (
+        route.is_unsafe and not route.is_public
+    )
     assert ("requestBody" in found) == (route.body is not None)
     if route.body is not None:
         assert found["requestBody"]["required"] != route.is_body_optional

@@ -25,7 +25,6 @@ class Member:
     created_at: datetime
     user_id: int
     username: str
-    email: str | None
     role: Role
     is_active: bool
     is_invited: bool

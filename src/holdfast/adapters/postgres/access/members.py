@@ -44,13 +44,12 @@ _REMOVE = "DELETE FROM member WHERE organization_id = %s AND id = %s"
 
 
 def _from_row(row: Sequence[Any]) -> Member:
-    id_, created_at, user_id, username, email, role, is_active, is_invited, last_login = row
+    id_, created_at, user_id, username, role, is_active, is_invited, last_login = row
     return Member(
         id=MemberId(id_),
         created_at=created_at,
         user_id=user_id,
         username=username,
-        email=email or None,
         role=Role(role),
         is_active=is_active,
         is_invited=is_invited,
@@ -60,7 +59,7 @@ def _from_row(row: Sequence[Any]) -> Member:
 
 MEMBERS = Table(
     """
-SELECT x.id, x.created_at, x.user_id, u.username, u.email, x.role, u.is_active,
+SELECT x.id, x.created_at, x.user_id, u.username, x.role, u.is_active,
     p.invited_until IS NOT NULL, u.last_login
 FROM member x JOIN auth_user u ON u.id = x.user_id LEFT JOIN person p ON p.user_id = x.user_id""",
     _from_row,

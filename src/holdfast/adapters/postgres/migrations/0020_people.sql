@@ -98,7 +98,7 @@ GRANT SELECT, INSERT (organization_id, id, user_id, role), UPDATE (role), DELETE
     ON member TO holdfast_app;
 GRANT SELECT (organization_id, id, member_id, ip, user_agent, created_at, last_used_at, ends_at),
     INSERT, DELETE ON member_session TO holdfast_app;
-GRANT SELECT (id, username, email, is_active, last_login) ON auth_user TO holdfast_app;
+GRANT SELECT (id, username, is_active, last_login) ON auth_user TO holdfast_app;
 GRANT SELECT (user_id, invited_until) ON person TO holdfast_app;
 GRANT SELECT ON member TO holdfast_operator;
 GRANT SELECT (organization_id, id, member_id, ip, user_agent, created_at, last_used_at, ends_at),

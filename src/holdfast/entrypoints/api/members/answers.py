@@ -13,7 +13,6 @@ from holdfast.domain.ids import MemberId
 from holdfast.entrypoints.api.http.shapes import (
     AnswerShape,
     PageAnswer,
-    or_unset,
     utc,
     utc_or_unset,
 )
@@ -30,7 +29,6 @@ class MemberAnswer(AnswerShape, frozen=True, kw_only=True):
     username: Annotated[
         str, Meta(description="The name to log in with.", examples=["ann@river.example"])
     ]
-    email: Annotated[str, Meta(description="E-mail address of the member.")] | UnsetType = UNSET
     role: RoleName
     status: Annotated[
         Literal["active", "invited", "inactive"],
@@ -116,7 +114,6 @@ def _fields(member: Member) -> dict[str, Any]:
     return {
         "member_id": member.id,
         "username": member.username,
-        "email": or_unset(member.email),
         "role": member.role.value,
         "status": status if member.is_active else "inactive",
         "created_at": utc(member.created_at),

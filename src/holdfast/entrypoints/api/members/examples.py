@@ -28,7 +28,6 @@ _ann = Member(
     created_at=sale.NOW,
     user_id=17,
     username=_USERNAME,
-    email=_USERNAME,
     role=Role.SUPPORT,
     is_active=True,
     is_invited=False,

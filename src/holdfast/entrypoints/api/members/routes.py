@@ -176,8 +176,8 @@ MEMBER_ROUTES: tuple[Route[Any], ...] = (
         summary="Sign in as a member",
         description="Needs no key. The session can do what the member's role allows, on one side "
         "of the organization. It ends after 30 minutes without a call, after 8 hours, when the "
-        "member signs out, is removed or deactivated, or gets a new password. Too many wrong passwords "
-        "lock the name out from this address, here and in the admin pages.",
+        "member signs out, is removed or deactivated, or gets a new password. Too many wrong "
+        "passwords lock the name out from this address, here and in the admin pages.",
         returns="The session, with its token.",
         handler=sign_in,
         body=SignInRequest,
