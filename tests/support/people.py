@@ -19,17 +19,16 @@ class Staff:
     role: str
 
 
-def add_staff(owner_url: str, organization_id: str, role: str, **user: object) -> Staff:
+def add_staff(owner_url: str, organization_id: str, role: str, hashed: str = HASHED) -> Staff:
     """Insert an account that is a member of the organization."""
     name, member_id = f"staff-{uuid4().hex[:12]}", str(uuid4())
-    values = {"is_superuser": False, "is_staff": True, "is_active": True, **user}
     with psycopg.connect(owner_url) as connection:
         connection.execute("SET holdfast.owner = 'on'")
         row = connection.execute(
             "INSERT INTO auth_user (username, password, email, first_name, last_name, date_joined,"
             " is_superuser, is_staff, is_active)"
-            " VALUES (%s, %s, '', '', '', now(), %s, %s, %s) RETURNING id",
-            [name, HASHED, *values.values()],
+            " VALUES (%s, %s, '', '', '', now(), false, true, true) RETURNING id",
+            [name, hashed],
         ).fetchone()
         assert row is not None
         connection.execute(

@@ -118,7 +118,7 @@ CREATE FUNCTION holdfast_enlist(
     LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 DECLARE
-    found integer;
+    person_id integer;
     account uuid := (SELECT o.account_id FROM organization o
         WHERE o.id = ANY (holdfast_organizations()) LIMIT 1);
     ours boolean;
@@ -129,26 +129,26 @@ BEGIN
         last_name, date_joined)
     VALUES (wanted, mail, '!' || gen_random_uuid(), false, true, true, '', '', statement_timestamp())
     ON CONFLICT (username) DO NOTHING
-    RETURNING auth_user.id INTO found;
-    IF found IS NOT NULL THEN
-        INSERT INTO person (user_id, account_id) VALUES (found, account);
+    RETURNING auth_user.id INTO person_id;
+    IF person_id IS NOT NULL THEN
+        INSERT INTO person (user_id, account_id) VALUES (person_id, account);
     ELSE
-        SELECT u.id INTO found FROM auth_user u WHERE u.username = wanted;
+        SELECT u.id INTO person_id FROM auth_user u WHERE u.username = wanted;
     END IF;
     ours := by_operator
-        OR EXISTS (SELECT FROM person p WHERE p.user_id = found AND p.account_id = account)
+        OR EXISTS (SELECT FROM person p WHERE p.user_id = person_id AND p.account_id = account)
         OR EXISTS (SELECT FROM member m JOIN organization o ON o.id = m.organization_id
-            WHERE m.user_id = found AND o.account_id = account);
+            WHERE m.user_id = person_id AND o.account_id = account);
     IF ours THEN
-        UPDATE auth_user u SET is_staff = true WHERE u.id = found AND NOT u.is_staff;
+        UPDATE auth_user u SET is_staff = true WHERE u.id = person_id AND NOT u.is_staff;
         UPDATE person p
         SET invitation_hash = hash,
             invited_until = statement_timestamp() + make_interval(secs => seconds)
         FROM auth_user u
-        WHERE p.user_id = found AND u.id = found AND starts_with(u.password, '!');
+        WHERE p.user_id = person_id AND u.id = person_id AND starts_with(u.password, '!');
         invited := FOUND;
     END IF;
-    RETURN QUERY SELECT found, ours, invited;
+    RETURN QUERY SELECT person_id, ours, invited;
 END
 $$;
 

@@ -141,7 +141,7 @@ class MemberAdmin(ReadOnlyAdmin):
 
     def remove(self, request: HttpRequest, member_id: UUID) -> HttpResponse:
         member = self._member(request, member_id)
-        form = forms.Form(request.POST or None)
+        form = forms.Form(request.POST if request.method == "POST" else None)
         if request.method == "POST":
             roll = roll_for(request, member.organization_id)
             answer = roll.remove(MemberId(member.id))

@@ -1,7 +1,6 @@
 """Who is logged in, and what they may see and do. Operators of the installation (superusers) may do
 everything; others what their roles allow, in their organizations."""
 
-from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 from uuid import UUID
@@ -16,27 +15,9 @@ from holdfast.domain.access.members import Grantor
 from holdfast.domain.access.roles import SCOPES_OF_ROLE, Role
 from holdfast.domain.access.scopes import Scope
 from holdfast.domain.group.origin import Origin
+from holdfast.entrypoints.admin.people.pages import SCOPE_OF_PAGE
 
 _USER_AGENT_LENGTH_MAX = 500
-
-# A page that is not listed is for operators only.
-SCOPE_OF_PAGE: Mapping[str, Scope] = {
-    "organization": Scope.SETTINGS_READ,
-    "apikey": Scope.KEYS_READ,
-    "member": Scope.MEMBERS_READ,
-    "event": Scope.CATALOG_READ,
-    "session": Scope.CATALOG_READ,
-    "tickettype": Scope.CATALOG_READ,
-    "pool": Scope.CATALOG_READ,
-    "block": Scope.CATALOG_READ,
-    "seat": Scope.CATALOG_READ,
-    "hold": Scope.HOLDS_READ,
-    "waitlist": Scope.HOLDS_READ,
-    "checkout": Scope.HOLDS_READ,
-    "order": Scope.ORDERS_READ,
-    "fact": Scope.FACTS_READ,
-    "auditentry": Scope.AUDIT_READ,
-}
 
 # The request being answered. Columns get only a row, and show links by what its person may see.
 current_request: ContextVar[HttpRequest | None] = ContextVar("current_request", default=None)
