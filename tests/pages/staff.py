@@ -9,7 +9,7 @@ from tests.support.people import PASSWORD, Staff, add_staff
 
 
 def hire(database_url: str, sale: Sale, role: str) -> Staff:
-    hashed = MD5PasswordHasher().encode(PASSWORD, "salt")
+    hashed = MD5PasswordHasher().encode(PASSWORD, "s" * 32)
     return add_staff(database_url, str(sale.organization_id), role, hashed)
 
 

@@ -44,9 +44,7 @@ def furnished(sale: Sale) -> Sale:
 def test_every_page_of_ours_has_a_scope(sale: Sale) -> None:
     registered = admin.site._registry
     ours = {
-        model.__name__.lower()
-        for model in site._registry
-        if model.__module__.startswith("holdfast")
+        model.__name__.lower() for model in registered if model.__module__.startswith("holdfast")
     }
     assert set(SCOPE_OF_PAGE) == ours
 

@@ -160,6 +160,10 @@ def test_a_refused_key_works_as_soon_as_it_is_valid(platform: Platform, owner: O
     wait_until(lambda: platform.client.get("/api/events").status_code == 200, "the key works")
 
 
+def new_member() -> Json:
+    return {"username": f"ann-{uuid4()}", "role": "support"}
+
+
 def test_another_organizations_ids_in_a_path_look_unknown(
     platform: Platform, neighbour: Platform, owner: Owner
 ) -> None:
@@ -170,6 +174,7 @@ def test_another_organizations_ids_in_a_path_look_unknown(
     checkout = neighbour.made("/api/checkouts", {"hold_ids": [hold_id]})
     sold_id = neighbour.place(neighbour.on_sale(1)).json()["hold_id"]
     order = neighbour.client.post(f"/api/holds/{sold_id}/confirm", json={}).json()
+    member = neighbour.made("/api/members", new_member())
     before = owner.everything(neighbour.organization_id)
     theirs = {
         "hold_id": hold_id,
@@ -182,6 +187,7 @@ def test_another_organizations_ids_in_a_path_look_unknown(
         "checkout_id": checkout["checkout_id"],
         "order_id": order["order_id"],
         "key_id": neighbour.client.get("/api/keys").json()["data"][0]["key_id"],
+        "member_id": member["member_id"],
     }
     blocking = {"seat_ids": [hall.seat_ids[4]], "reason": "Mine"}
     layout = {"name": "Mine", "rows": ["A"], "seats_per_row": 1}
@@ -197,10 +203,11 @@ def test_another_organizations_ids_in_a_path_look_unknown(
         "/api/events/{event_id}/seats/{seat_id}/reserve": {"user_id": "user-2"},
         "/api/holds/{hold_id}/extend": {"minutes": 1},
         "/api/holds/{hold_id}/confirm": {},
+        "/api/members/{member_id}": {"role": "viewer"},
         "/api/checkouts/{checkout_id}/complete": {"payment_reference": "pay-1"},
     }
     with_id = [route for route in ROUTES if "{" in route.path and not route.is_of_cart]
-    assert len(with_id) == 29
+    assert len(with_id) == 32
     for route in with_id:
         body = changes.get(route.path, {}) if route.is_unsafe else None
         nobody = {name: str(uuid4()) for name in theirs}

@@ -4,8 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from holdfast.bootstrap.members import MemberDesk, members_of
-from holdfast.bootstrap.organizations import UnknownOrganization
+from holdfast.bootstrap.organizations import MemberDesk, UnknownOrganization, members_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.access.members import InvitedMember, Member
 from holdfast.domain.access.roles import MEANING_OF_ROLE, Role

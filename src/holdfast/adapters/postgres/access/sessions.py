@@ -22,7 +22,7 @@ SELECT m.organization_id, %s, m.id, %s, %s::inet, %s, statement_timestamp(), sta
 FROM member m WHERE m.organization_id = %s AND m.user_id = %s
 RETURNING member_id, created_at, ends_at
 """
-# Of this member: those that have ended, and those beyond the limit.
+# Also those that have ended: a member keeps few rows.
 _CLEAN_UP = """
 DELETE FROM member_session s USING (
     SELECT a.id FROM member_session a WHERE a.organization_id = %(own)s AND a.member_id = %(member)s

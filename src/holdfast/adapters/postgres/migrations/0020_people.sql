@@ -30,7 +30,6 @@ CREATE TABLE member_session (
     FOREIGN KEY (organization_id, member_id) REFERENCES member (organization_id, id) ON DELETE CASCADE
 );
 CREATE INDEX member_session_by_member ON member_session (organization_id, member_id);
-CREATE INDEX member_session_by_end ON member_session (ends_at);
 CREATE INDEX member_session_by_id ON member_session (id);
 
 -- Who created an account, and the invitation with which its owner chooses the first password.
