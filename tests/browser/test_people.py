@@ -3,6 +3,7 @@
 import re
 import time
 from base64 import b32decode
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,7 +14,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser.conftest import DESKTOP, PHONE, TIMEOUT_MS, Visitor
 from tests.browser.test_pages import log_in, picture
 from tests.support.people import PASSWORD, add_staff
-from tests.support.platform import Platform
+from tests.support.platform import Platform, new_platform
 from tests.support.servers import RunningServer
 
 DEVICES = {"desktop": DESKTOP, "phone": PHONE}
@@ -25,16 +26,20 @@ def look(visitor: Visitor, tmp_path: Path, name: str) -> None:
     visitor.assert_no_errors()
 
 
+@pytest.fixture
+def guest(browser: Browser, server: RunningServer) -> Iterator[Visitor]:
+    """Somebody else's browser."""
+    context = browser.new_context(locale="en-GB")
+    context.set_default_timeout(TIMEOUT_MS)
+    yield Visitor(context.new_page(), server.base_url)
+    context.close()
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_an_owner_invites_somebody_who_then_logs_in(
-    visitor: Visitor,
-    browser: Browser,
-    server: RunningServer,
-    platform: Platform,
-    tmp_path: Path,
-    device: str,
+    visitor: Visitor, guest: Visitor, server: RunningServer, tmp_path: Path, device: str
 ) -> None:
-    own = platform.organization_id
+    own = new_platform(server.base_url, server.database_url).organization_id
     head = add_staff(server.database_url, own, "owner")
     visitor.resize(DEVICES[device])
     log_in(visitor, head.username, PASSWORD)
@@ -54,9 +59,6 @@ def test_an_owner_invites_somebody_who_then_logs_in(
     visitor.visit("/admin/holdfast/member/")
     look(visitor, tmp_path, f"members-{device}")
 
-    context = browser.new_context(locale="en-GB")
-    context.set_default_timeout(TIMEOUT_MS)
-    guest = Visitor(context.new_page(), server.base_url)
     guest.resize(DEVICES[device])
     guest.page.goto(link)
     for field in ("new_password1", "new_password2"):
@@ -72,7 +74,6 @@ def test_an_owner_invites_somebody_who_then_logs_in(
     expect(guest.page.get_by_text("Your role does not allow this")).to_be_visible()
     picture(guest, tmp_path, f"forbidden-{device}")
     guest.assert_fits_the_width()
-    context.close()
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -90,7 +91,7 @@ def test_two_factor_authentication_is_turned_on(
     visitor.page.get_by_role("link", name="Turn on").click()
     expect(visitor.page.locator(".account-picture svg")).to_be_visible()
     look(visitor, tmp_path, f"two-factor-{device}")
-    visitor.page.get_by_label("Code").fill(shown_code(visitor))
+    visitor.page.get_by_role("textbox", name="Code").fill(shown_code(visitor))
     visitor.page.get_by_role("button", name="Turn on").click()
     expect(visitor.page.get_by_text("Keep these backup codes")).to_be_visible()
     expect(visitor.page.locator(".account-codes li")).to_have_count(10)

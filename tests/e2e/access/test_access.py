@@ -203,13 +203,14 @@ def test_another_organizations_ids_in_a_path_look_unknown(
         "/api/events/{event_id}/seats/{seat_id}/reserve": {"user_id": "user-2"},
         "/api/holds/{hold_id}/extend": {"minutes": 1},
         "/api/holds/{hold_id}/confirm": {},
-        "/api/members/{member_id}": {"role": "viewer"},
+        "PATCH /api/members/{member_id}": {"role": "viewer"},
         "/api/checkouts/{checkout_id}/complete": {"payment_reference": "pay-1"},
     }
     with_id = [route for route in ROUTES if "{" in route.path and not route.is_of_cart]
     assert len(with_id) == 32
     for route in with_id:
-        body = changes.get(route.path, {}) if route.is_unsafe else None
+        sent = changes.get(f"{route.method} {route.path}", changes.get(route.path, {}))
+        body = sent if route.is_unsafe else None
         nobody = {name: str(uuid4()) for name in theirs}
         foreign = platform.client.request(route.method, route.path.format(**theirs), json=body)
         unknown = platform.client.request(route.method, route.path.format(**nobody), json=body)

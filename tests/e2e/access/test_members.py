@@ -179,7 +179,7 @@ def test_a_member_cannot_act_as_somebody_else(platform: Platform, owner: Owner) 
     problem_of(answer, 400, "invalid_acting_user")
 
 
-@pytest.mark.parametrize("name", [b"", b" ", b"\xff", b"x" * 201, "Ann\u200b\u2028".encode()])
+@pytest.mark.parametrize("name", [b"", b"\xff", b"x" * 201, "Ann\u200b\u2028".encode()])
 def test_a_name_that_cannot_be_recorded_is_refused(platform: Platform, name: bytes) -> None:
     headers = {b"x-acting-user": name}
     answer = platform.client.post(f"/api/holds/{uuid4()}/release", json={}, headers=headers)

@@ -32,8 +32,8 @@ SCOPES_OF_ROLE: Mapping[Role, frozenset[Scope]] = {
 }
 
 MEANING_OF_ROLE: Mapping[Role, str] = {
-    Role.OWNER: "everything, including keys, members and settings",
-    Role.MANAGER: "the catalog, and everything that support may do",
-    Role.SUPPORT: "extends and releases holds, blocks seats, reads the audit log",
-    Role.VIEWER: "reads the catalog, holds, orders, facts and settings",
+    Role.OWNER: "do everything, including keys, members and settings",
+    Role.MANAGER: "change the catalog, and do everything that support may",
+    Role.SUPPORT: "extend and release holds, block seats, read the audit log",
+    Role.VIEWER: "read the catalog, holds, orders, facts and settings",
 }

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
@@ -43,6 +44,10 @@ def accept(request: HttpRequest, secret: str) -> HttpResponse:
                 raise Http404
             form.save()
         note(request, user, "member.joined")
-        return render(request, "holdfast/joined.html", {"username": user.get_username()})
-    shown = {"form": form, "username": user.get_username(), "title": "Choose your password"}
-    return render(request, "holdfast/invitation.html", shown)
+        return _page(request, "joined", user)
+    return _page(request, "invitation", user, form=form)
+
+
+def _page(request: HttpRequest, name: str, user: Any, **more: Any) -> HttpResponse:
+    context = {**admin.site.each_context(request), "username": user.get_username(), **more}
+    return render(request, f"holdfast/{name}.html", context)

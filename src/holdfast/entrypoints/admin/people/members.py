@@ -195,7 +195,7 @@ class MemberAdmin(ReadOnlyAdmin):
         path_ = reverse("invitation", args=[invited.invitation])
         context = {
             **self.admin_site.each_context(request),
-            "title": f"{invited.member.username}: pass this link on",
+            "title": "Pass this link on",
             "secret": request.build_absolute_uri(path_),
             "url": reverse("admin:holdfast_member_change", args=[invited.member.id]),
         }

@@ -30,7 +30,7 @@ def device_to_confirm(user: Any) -> TOTPDevice:
 def picture_of(device: TOTPDevice) -> str:
     """The QR code, as SVG."""
     drawn = segno.make(device.config_url, error="m")
-    return str(drawn.svg_inline(scale=5, border=2, dark="#000", light="#fff"))
+    return str(drawn.svg_inline(border=4, dark="#000", light="#fff", omitsize=True))
 
 
 def secret_of(device: TOTPDevice) -> str:

@@ -82,7 +82,7 @@ class MemberSessionAnswer(AnswerShape, frozen=True, kw_only=True):
 
 
 class SignedOutAnswer(AnswerShape, frozen=True):
-    signed_out: Annotated[Literal[True], Meta(description="The session has ended.")] = True
+    signed_out: Annotated[bool, Meta(description="Always true: the session has ended.")] = True
 
 
 def member_answer(found: Member) -> MemberAnswer:
