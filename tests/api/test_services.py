@@ -182,7 +182,7 @@ class TestIdempotency:
 
     def test_the_digest_covers_the_api_key_and_the_idempotency_key(self) -> None:
         key = repeat_key(PRINCIPAL, "k", b"f")
-        expected = sha256(PRINCIPAL.key_id.bytes + b"k").digest()[:16]
+        expected = sha256(PRINCIPAL.credential_id.bytes + b"k").digest()[:16]
         assert (key.organization_id, key.digest.bytes) == (ORGANIZATION, expected)
 
     def test_an_idempotency_key_never_collides_with_a_chosen_hold_id(self) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -13,6 +13,7 @@ import httpx
 from holdfast.adapters.payments import TrustingPayments
 from holdfast.domain import refusals
 from holdfast.domain.access.keys import ApiKey, KeyChange
+from holdfast.domain.access.members import Grantor, Member, MemberChange
 from holdfast.domain.access.rates import RateLimits
 from holdfast.domain.access.scopes import ALL_SCOPES, Mode
 from holdfast.domain.access.tokens import (
@@ -40,6 +41,8 @@ from holdfast.domain.ids import (
     BlockId,
     CheckoutId,
     EventId,
+    MemberId,
+    MemberSessionId,
     OrderId,
     OrganizationId,
     PoolId,
@@ -60,6 +63,14 @@ from holdfast.ports.audit.attempts import FailedAttempt
 from holdfast.ports.audit.reader import AuditEntry, AuditFilter
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter, SessionFilter
 from holdfast.ports.facts.log import FactPage, Position
+from holdfast.ports.members import (
+    Credentials,
+    MemberOutcome,
+    NewSession,
+    OpenSession,
+    Person,
+    Refused,
+)
 from holdfast.ports.orders import OrderFilter, SeenCheckout
 from holdfast.ports.organizations import OrganizationOutcome
 from holdfast.ports.paging import Page, PageRequest
@@ -131,6 +142,52 @@ class StubKeyStore:
 
     def keys(self, organization_id: OrganizationId, page: PageRequest) -> Page[ApiKey]:
         return Page((), None)
+
+
+class StubMembers:
+    """Knows nobody."""
+
+    def apply(
+        self,
+        change: MemberChange,
+        grantor: Grantor,
+        origin: Origin,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[MemberOutcome], bytes],
+    ) -> StoredAnswer[MemberOutcome]:
+        return StoredAnswer(refusals.member_not_found())
+
+    def member(self, organization_id: OrganizationId, member_id: MemberId) -> Member | None:
+        return None
+
+    def members(self, organization_id: OrganizationId, page: PageRequest) -> Page[Member]:
+        return Page((), None)
+
+    def note(
+        self,
+        organization_ids: Collection[OrganizationId],
+        action: str,
+        origin: Origin,
+        user_id: int,
+        username: str,
+    ) -> None: ...
+
+
+class StubMemberSessions:
+    def open(self, session: NewSession, origin: Origin) -> OpenSession | None:
+        return None
+
+    def close(
+        self,
+        organization_id: OrganizationId,
+        session_ids: Sequence[MemberSessionId],
+        origin: Origin,
+    ) -> None: ...
+
+
+class StubPasswords:
+    def check(self, credentials: Credentials, address: str, user_agent: str) -> Person | Refused:
+        return Refused(None, None)
 
 
 OWN_ORGANIZATION = Organization(
@@ -418,6 +475,9 @@ class World:
                 limiter or RateLimiter(LocalRates()),
                 Subjects("rates of tests"),
             ),
+            members=StubMembers(),
+            member_sessions=StubMemberSessions(),
+            passwords=StubPasswords(),
             deadline_seconds=5,
         )
         self.api: Api = create_api(self.container)

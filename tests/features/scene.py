@@ -48,6 +48,10 @@ STATUS_OF_ERROR = {
     "secret_key_required": 403,
     "holder_from_token": 400,
     "anonymous_holders_off": 400,
+    "unauthorized": 401,
+    "too_many_requests": 429,
+    "last_owner": 409,
+    "invalid_acting_user": 400,
     "service_unavailable": 503,
 }
 

@@ -6,7 +6,9 @@ from uuid import UUID
 from holdfast.adapters.payments import DemoPayments, TrustingPayments
 from holdfast.adapters.postgres.access.key_watch import KEYS, ORIGINS, TOKENS, KeyWatch
 from holdfast.adapters.postgres.access.keys import PostgresKeys, PostgresKeyStore
+from holdfast.adapters.postgres.access.members import PostgresMembers
 from holdfast.adapters.postgres.access.rates import PostgresRateLimits
+from holdfast.adapters.postgres.access.sessions import PostgresMemberSessions
 from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
 from holdfast.adapters.postgres.access.tokens import PostgresTokenDirectory, PostgresTokenStore
 from holdfast.adapters.postgres.audit.reader import PostgresAudit
@@ -20,6 +22,7 @@ from holdfast.adapters.postgres.seats.reader import PostgresSeats
 from holdfast.bootstrap.consumers import ConsumerThread, consumer_threads
 from holdfast.bootstrap.duties import BackgroundThread, Duty, DutyThread, planned_duties
 from holdfast.bootstrap.engine_room import EngineRoom
+from holdfast.bootstrap.passwords import passwords_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
 from holdfast.ports.health import Dependency
@@ -177,6 +180,9 @@ def _container(
         holders=holders,
         organizations=PostgresOrganizationSettings(room.database),
         rates=rates,
+        members=PostgresMembers(room.database),
+        member_sessions=PostgresMemberSessions(room.database),
+        passwords=passwords_of(settings),
         deadline_seconds=settings.holdfast_deadline_seconds,
         demo_till=till,
     )

@@ -72,6 +72,11 @@ class RefusalCode(StrEnum):
     SCOPE_NOT_HELD = "scope_not_held"
     TOO_MANY_KEYS = "too_many_keys"
     RATE_LIMIT_EXCEEDED = "rate_limit_exceeded"
+    MEMBER_NOT_FOUND = "member_not_found"
+    ALREADY_MEMBER = "already_member"
+    USERNAME_TAKEN = "username_taken"
+    LAST_OWNER = "last_owner"
+    TOO_MANY_MEMBERS = "too_many_members"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     REQUEST_IN_PROGRESS = "request_in_progress"
     SERVICE_UNAVAILABLE = "service_unavailable"
@@ -109,6 +114,8 @@ _RETRYABLE = frozenset(
         RefusalCode.OTHERS_ARE_WAITING,
         RefusalCode.TOO_MANY_KEYS,
         RefusalCode.RATE_LIMIT_EXCEEDED,
+        RefusalCode.LAST_OWNER,
+        RefusalCode.TOO_MANY_MEMBERS,
         RefusalCode.REQUEST_IN_PROGRESS,
         RefusalCode.SERVICE_UNAVAILABLE,
         RefusalCode.INTERNAL_ERROR,

@@ -10,6 +10,8 @@ Refusal
 |                          too_many_keys
 |-- about rate limits      rate_limit_exceeded                         (a retry may help)
 |-- about holder tokens    anonymous_holders_off, tokens_unavailable
+|-- about members          member_not_found, already_member, username_taken, last_owner,
+|                          too_many_members
 |-- about the sale         event_not_available, event_unavailable, event_sales_closed
 |                                                                      (a retry may help)
 |-- about inventory        insufficient_inventory, no_available_seats, block_at_capacity,
@@ -101,6 +103,9 @@ invalid_expiry = partial(Refusal, Code.INVALID_EXPIRY, "expires_at must be in th
 expiry_beyond_issuer = partial(
     Refusal, Code.INVALID_EXPIRY, "expires_at must not be later than that of your own key"
 )
+
+member_not_found = partial(Refusal, Code.MEMBER_NOT_FOUND, "Member not found")
+already_member = partial(Refusal, Code.ALREADY_MEMBER, "This person is already a member")
 
 idempotency_key_reused = partial(
     Refusal,
@@ -376,3 +381,26 @@ def tokens_unavailable() -> Refusal:
         " on every server, and restart them"
     )
     return Refusal(Code.TOKENS_UNAVAILABLE, message)
+
+
+def role_above_own(role: str, scope: str) -> Refusal:
+    message = f"You lack the scope {scope}, which the role {role} has"
+    return Refusal(Code.SCOPE_NOT_HELD, message, {"scope": scope})
+
+
+def last_owner() -> Refusal:
+    message = "This is the only owner of the organization. Make somebody else an owner first"
+    return Refusal(Code.LAST_OWNER, message)
+
+
+def username_taken() -> Refusal:
+    message = (
+        "This username belongs to somebody outside your organization. Choose another one, or ask"
+        " the operator of this installation to add the person"
+    )
+    return Refusal(Code.USERNAME_TAKEN, message)
+
+
+def too_many_members(maximum: int) -> Refusal:
+    message = f"An organization can have at most {maximum} members. Remove one first"
+    return Refusal(Code.TOO_MANY_MEMBERS, message, {"maximum": maximum})

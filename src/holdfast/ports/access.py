@@ -6,6 +6,7 @@ from typing import Protocol
 from uuid import UUID
 
 from holdfast.domain.access.keys import ApiKey, KeyChange
+from holdfast.domain.access.members import SignedIn
 from holdfast.domain.access.reach import Reach
 from holdfast.domain.access.scopes import Mode
 from holdfast.domain.access.tokens import HolderToken, IssueToken, RevokeTokens, TokensRevoked
@@ -22,14 +23,15 @@ KeyOutcome = ApiKey | Refusal
 
 @immutable
 class Principal:
-    """The caller, from its credential, which is the only source of the organization. For a holder
-    token, `key_id` is the key that issued it, and the fields about the token are set."""
+    """The caller, from its credential, which is the only source of the organization: an API key, a
+    member's session, or a holder token. For a token, `key_id` is the key that issued it, and the
+    fields about the token are set."""
 
     organization_id: OrganizationId
-    key_id: ApiKeyId
+    key_id: ApiKeyId | None
     scopes: frozenset[str]
     mode: Mode = Mode.TEST
-    # How long the key was still valid when it was looked up; None without an end.
+    # How long the credential was still valid when it was looked up; None without an end.
     expires_in_seconds: float | None = None
     token_id: UUID | None = None
     holder: Holder | None = None
@@ -37,23 +39,32 @@ class Principal:
     session_id: SessionId | None = None
     # Secrets to seal recorded answers with, the newest first: a renewed token opens them, too.
     seals: tuple[bytes, ...] = field(default=(), repr=False)
+    member: SignedIn | None = None
     actor: str = field(init=False)
+    # Of the key or the session whose end is the end of this credential.
+    credential_id: UUID = field(init=False)
     reach: Reach | None = field(init=False)
 
     def __post_init__(self) -> None:
-        is_key = self.token_id is None
-        actor = f"key:{self.key_id}" if is_key else f"token:{self.token_id}"
-        object.__setattr__(self, "actor", actor)
+        member, compute = self.member, object.__setattr__
+        if member is not None:
+            actor = f"member:{member.user_id}"
+        elif self.token_id is not None:
+            actor = f"token:{self.token_id}"
+        else:
+            actor = f"key:{self.key_id}"
+        compute(self, "actor", actor)
+        compute(self, "credential_id", self.key_id if member is None else member.session_id)
         reach = None
         if self.holder is not None:
             reach = Reach(self.holder, self.event_id, self.session_id)
-        object.__setattr__(self, "reach", reach)
+        compute(self, "reach", reach)
 
 
 class KeyDirectory(Protocol):
     def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
-        """The principals of the keys that are valid now. Notes that they were used. May raise
-        StoreError."""
+        """The principals of the keys and sessions that are valid now. Notes that they were used.
+        May raise StoreError."""
         ...
 
 

@@ -1,6 +1,7 @@
 """The dependencies of the API and the admin."""
 
-from holdfast.domain.ids import ApiKeyId
+from uuid import UUID
+
 from holdfast.domain.immutable import immutable
 from holdfast.ports.access import KeyStore
 from holdfast.ports.audit.attempts import AttemptJournal
@@ -9,6 +10,7 @@ from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.engine import SubmitForCallback
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.members import MemberSessionStore, MemberStore, PasswordCheck
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.payments import DemoTill, PaymentProvider
@@ -42,10 +44,14 @@ class ApiContainer:
     holders: HolderAccess
     organizations: OrganizationStore
     rates: Rates
+    members: MemberStore
+    member_sessions: MemberSessionStore
+    passwords: PasswordCheck
     deadline_seconds: int
     demo_till: DemoTill | None = None
 
-    def forget_key(self, key_id: ApiKeyId) -> None:
-        """This process asks again about the key, and about the tokens that it issued."""
-        self.authenticator.forget(key_id)
-        self.holders.authenticator.forget(key_id)
+    def forget_credential(self, credential_id: UUID) -> None:
+        """This process asks again about the key or session, and about the tokens that a key has
+        issued."""
+        self.authenticator.forget(credential_id)
+        self.holders.authenticator.forget(credential_id)

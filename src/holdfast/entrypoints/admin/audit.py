@@ -35,6 +35,9 @@ ACTIONS = (
     *(kind.value for kind in FactType if kind not in _NO_ACTIONS),
     *("seat_reserved", "seat_released", "seat_hold_expired", "seat_sold"),
     *("key.created", "key.rotated", "key.revoked", "organization.changed"),
+    *("member.added", "member.changed", "member.removed", "member.joined"),
+    *("member.logged_in", "member.login_failed", "member.logged_out", "member.session_ended"),
+    *("member.two_factor_on", "member.two_factor_off"),
     # Refused attempts.
     *("hold.create_failed", "hold.extend_failed", "hold.release_failed", "hold.convert_failed"),
     *("checkout.start_failed", "seat_reserve_failed", "seat.block_failed", "seat.unblock_failed"),

@@ -22,7 +22,7 @@ from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import InvalidValue
 from holdfast.entrypoints.admin.apps import AdminConfig
-from holdfast.entrypoints.admin.people import origin_of
+from holdfast.entrypoints.admin.people.rights import origin_of
 from holdfast.services.organizations import SettingsEditor
 
 if TYPE_CHECKING:  # django-unfold has no types

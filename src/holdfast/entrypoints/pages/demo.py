@@ -49,7 +49,9 @@ def token(request: HttpRequest) -> HttpResponse:
     organization = reads.organization(services.organizations, organization_id)
     if isinstance(organization, Refusal) or not organization.anonymous_holders:
         raise Http404
-    desk = TokenDesk(services.holders, _issuer(organization_id), _origin())
+    issuer = _issuer(organization_id)
+    assert issuer.key_id is not None
+    desk = TokenDesk(services.holders, issuer, issuer.key_id, _origin())
     issued = desk.issue(_known_buyer(request, organization_id), TTL_SECONDS_DEFAULT).outcome
     if not isinstance(issued, IssuedToken):
         return JsonResponse({"message": "The shop is closed for the moment."}, status=503)

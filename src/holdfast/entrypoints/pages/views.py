@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from django.conf import settings
+from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
@@ -22,6 +23,12 @@ def locked_out(request: HttpRequest, _response: object, _credentials: object) ->
     response = render(request, "pages/locked_out.html", shown, status=429)
     response.headers["Retry-After"] = str(int(pause.total_seconds()))
     return response
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """In the look of the admin, whose pages are the only ones that need a right."""
+    context = {**admin.site.each_context(request), "title": "You may not use this page"}
+    return render(request, "holdfast/forbidden.html", context, status=403)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

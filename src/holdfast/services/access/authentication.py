@@ -1,4 +1,4 @@
-"""Authentication by secret key, stored as a hash."""
+"""Authentication by secret: an API key, or the session of a member. Both are stored as hashes."""
 
 import math
 import re
@@ -30,7 +30,7 @@ UNKNOWN_MAX = 1024
 LOOKUPS_MAX = 3
 _PREFIX_LENGTH = 12
 
-_SECRET = re.compile(rb"hk_(?:test|live)_[A-Za-z0-9_-]{16,128}", re.ASCII)
+_SECRET = re.compile(rb"(?:hk_test|hk_live|hs)_[A-Za-z0-9_-]{16,128}", re.ASCII)
 
 
 def new_secret_key(mode: Mode) -> tuple[str, NewSecret]:
@@ -38,6 +38,12 @@ def new_secret_key(mode: Mode) -> tuple[str, NewSecret]:
     need neither salt nor a slow hash."""
     secret = f"hk_{mode.value}_{secrets.token_urlsafe(32)}"
     return secret, stored_secret(secret)
+
+
+def new_session_secret() -> tuple[str, bytes]:
+    """The secret of a member's session, and its hash."""
+    secret = f"hs_{secrets.token_urlsafe(32)}"
+    return secret, sha256(secret.encode()).digest()
 
 
 def stored_secret(secret: str) -> NewSecret:
@@ -82,9 +88,11 @@ class Authenticator:
         """Changes of keys would be heard for this long."""
         self._trusted_until = self._clock() + seconds
 
-    def forget(self, key_id: UUID | None) -> None:
-        """This key has changed, or any may have."""
-        self._forget(lambda principal: key_id is None or principal.key_id == key_id)
+    def forget(self, credential_id: UUID | None) -> None:
+        """This key or session has changed, or any may have."""
+        self._forget(
+            lambda principal: credential_id is None or principal.credential_id == credential_id
+        )
 
     def forget_organization(self, organization_id: UUID | None) -> None:
         """A credential of this organization has changed, or any may have."""

@@ -14,7 +14,7 @@ from holdfast.domain.access.tokens import (
     TokensRevoked,
 )
 from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.ids import EventId, SessionId
+from holdfast.domain.ids import ApiKeyId, EventId, SessionId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder
@@ -99,6 +99,7 @@ class TokenDesk:
 
     access: HolderAccess
     issuer: Principal
+    key_id: ApiKeyId
     origin: Origin
     idempotency: IdempotencyKey | None = None
     render: Callable[[IssuedToken | TokensRevoked | Refusal], bytes] = lambda _: b""
@@ -113,7 +114,7 @@ class TokenDesk:
         if not self.access.box.can_seal:
             return StoredAnswer(refusals.tokens_unavailable())
         issuer = self.issuer
-        own = (issuer.organization_id, issuer.mode, issuer.key_id)
+        own = (issuer.organization_id, issuer.mode, self.key_id)
         wanted = IssueToken(uuid4(), *own, holder, ttl_seconds, event_id, session_id)
         made: dict[HolderToken, IssuedToken] = {}
 
@@ -138,7 +139,7 @@ class TokenDesk:
     def revoke(self, holder: Holder) -> TokenAnswered:
         """This process refuses them before the answer is sent; the others hear of it."""
         issuer = self.issuer
-        change = RevokeTokens(issuer.organization_id, issuer.key_id, holder)
+        change = RevokeTokens(issuer.organization_id, self.key_id, holder)
         try:
             answer = self.access.store.revoke(change, self.origin, self.idempotency, self.render)
         except StoreError as error:

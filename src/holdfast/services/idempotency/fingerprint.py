@@ -17,6 +17,6 @@ def repeat_key(principal: Principal, key: str, fingerprint: bytes) -> Idempotenc
     """The same key text from two principals gives two different keys. All tokens of a holder are
     one principal, so that a retry may come with a renewed token."""
     holder = principal.holder
-    scope = principal.key_id.bytes if holder is None else b"holder" + holder.key.bytes
+    scope = principal.credential_id.bytes if holder is None else b"holder" + holder.key.bytes
     digest = sha256(scope + key.encode()).digest()
     return IdempotencyKey(principal.organization_id, UUID(bytes=digest[:16]), fingerprint)

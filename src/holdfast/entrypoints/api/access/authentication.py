@@ -1,5 +1,5 @@
-"""The caller's credential: `Authorization: Bearer` and a secret key (`hk_...`) or a holder token
-(`ht_...`)."""
+"""The caller's credential: `Authorization: Bearer` with a secret key (`hk_...`), a member's session
+(`hs_...`) or a holder token (`ht_...`)."""
 
 from holdfast.domain.access.scopes import Scope
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups, TooManyLookups
@@ -128,7 +128,7 @@ def missing_scope(scope: Scope) -> Problem:
     challenge = f'Bearer realm="holdfast", error="insufficient_scope", scope="{scope.value}"'
     return Problem(
         ProblemCode.INSUFFICIENT_SCOPE,
-        f"This key needs the scope {scope.value}",
+        f"This call needs the scope {scope.value}",
         headers=((b"www-authenticate", challenge.encode()),),
     )
 

@@ -57,7 +57,7 @@ class RateGate:
             return None
         holder = principal.holder
         caller = (
-            ("key", limits.requests_per_key, principal.key_id.bytes)
+            ("key", limits.requests_per_key, principal.credential_id.bytes)
             if holder is None
             else ("holder", limits.requests_per_holder, holder.key.bytes)
         )

@@ -52,6 +52,7 @@ class ProblemCode(StrEnum):
     INVALID_QUANTITY = "invalid_quantity"
     INVALID_REQUEST = "invalid_request"
     INVALID_USER_ID = "invalid_user_id"
+    INVALID_ACTING_USER = "invalid_acting_user"
     HOLDER_REQUIRED = "holder_required"
     HOLDER_FROM_TOKEN = "holder_from_token"  # noqa: S105
 
@@ -94,6 +95,7 @@ KINDS: Mapping[str, Kind] = {
     ProblemCode.INVALID_QUANTITY: Kind(400, "Invalid quantity"),
     ProblemCode.INVALID_REQUEST: Kind(400, "Invalid request"),
     ProblemCode.INVALID_USER_ID: Kind(400, "Invalid user id"),
+    ProblemCode.INVALID_ACTING_USER: Kind(400, "Invalid acting user"),
     ProblemCode.HOLDER_REQUIRED: Kind(400, "Holder required"),
     ProblemCode.HOLDER_FROM_TOKEN: Kind(400, "Holder from the token"),
     RefusalCode.INVALID_SESSION: Kind(400, "Invalid session"),
@@ -158,6 +160,11 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.SCOPE_NOT_HELD: Kind(403, "Scope not held"),
     RefusalCode.TOO_MANY_KEYS: Kind(409, "Too many API keys"),
     RefusalCode.RATE_LIMIT_EXCEEDED: Kind(429, "Rate limit exceeded"),
+    RefusalCode.MEMBER_NOT_FOUND: Kind(404, "Member not found"),
+    RefusalCode.ALREADY_MEMBER: Kind(409, "Already a member"),
+    RefusalCode.USERNAME_TAKEN: Kind(409, "Username taken"),
+    RefusalCode.LAST_OWNER: Kind(409, "Last owner"),
+    RefusalCode.TOO_MANY_MEMBERS: Kind(409, "Too many members"),
     RefusalCode.REQUEST_IN_PROGRESS: Kind(409, "Request in progress"),
     RefusalCode.IDEMPOTENCY_KEY_REUSED: Kind(422, "Idempotency key reused"),
     RefusalCode.INTERNAL_ERROR: Kind(500, "Internal error"),

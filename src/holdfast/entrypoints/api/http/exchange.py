@@ -55,12 +55,13 @@ def body_for(method: str, reply: Reply) -> bytes:
 
 class Call:
     """A request. `body` is set if all of it has arrived. Routing fills in the route, the principal,
-    the ids or cart of the path, the idempotency key and the seal of the recorded answer. `rendered`
-    is the answer that was sealed last, and its reply. `limits` are the rate limits that apply, and
-    `takings` what was taken from them."""
+    the acting user, the ids or cart of the path, the idempotency key and the seal of the recorded
+    answer. `rendered` is the answer that was sealed last, and its reply. `limits` are the rate
+    limits that apply, and `takings` what was taken from them."""
 
     __slots__ = (
         "_raw_path",
+        "acting_user",
         "actor",
         "body",
         "cart",
@@ -117,6 +118,7 @@ class Call:
         else:
             self.request_id = str(uuid7())
         self.actor: str | None = None
+        self.acting_user: str | None = None
         self.route_path: str | None = None
         self.cart = ""  # unless the path names one
         self.idempotency_key: str | None = None
@@ -162,6 +164,7 @@ class Call:
             request_id=self.request_id,
             ip=_ip(self.client[0]) if self.client else None,
             user_agent=_printable(self.headers.get(b"user-agent", b"")[:_USER_AGENT_LENGTH_MAX]),
+            acting_user=self.acting_user,
         )
 
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from holdfast.domain.access.keys import ApiKey, IssuedKey
+from holdfast.domain.access.members import InvitedMember, Member
 from holdfast.domain.access.tokens import TokensRevoked
 from holdfast.domain.catalog.model import Block, Event, PoolState, Session, TicketType
 from holdfast.domain.catalog.seat_import import ImportedSeats
@@ -51,7 +52,15 @@ from holdfast.services.access.tokens import IssuedToken
 T = TypeVar("T")
 
 AnyOutcome = (
-    Outcome | CatalogOutcome | ApiKey | IssuedKey | Organization | IssuedToken | TokensRevoked
+    Outcome
+    | CatalogOutcome
+    | ApiKey
+    | IssuedKey
+    | Organization
+    | Member
+    | InvitedMember
+    | IssuedToken
+    | TokensRevoked
 )
 Show = Callable[[AnyOutcome], object]
 
@@ -98,6 +107,8 @@ def answer_of(outcome: AnyOutcome) -> object:
             | IssuedKey()
             | IssuedToken()
             | TokensRevoked()
+            | Member()
+            | InvitedMember()
             | Expired()
             | Warned()
             | SeatsBlocked()

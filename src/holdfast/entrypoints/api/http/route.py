@@ -19,7 +19,8 @@ G = TypeVar("G", bound=msgspec.Struct)
 
 @immutable(kw_only=True)
 class Route(Generic[G]):
-    """The handler gets the body or the query. `not_found` refuses an unknown id in the path,
+    """Without a `scope`, any credential will do; a public route needs none. The handler gets the
+    body or the query. `not_found` refuses an unknown id in the path,
     `nested_not_found` the second one. `invalid` is the code of invalid fields without their own
     code. With `is_body_optional`, no body is an empty object. `also` are other success statuses and
     their meanings; `empty_answer` is the answer if nothing is left to show. `refusals` are those
@@ -27,7 +28,8 @@ class Route(Generic[G]):
 
     method: str
     path: str
-    scope: Scope
+    scope: Scope | None
+    is_public: bool = False
     summary: str
     description: str | None = None
     returns: str

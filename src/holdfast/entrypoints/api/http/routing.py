@@ -14,6 +14,7 @@ from holdfast.bootstrap.logs import log_at_once
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.ids import EventId, SessionId
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.access.acting_user import acting_user
 from holdfast.entrypoints.api.access.authentication import Bearer, missing_scope
 from holdfast.entrypoints.api.access.cors import Cors, is_preflight
 from holdfast.entrypoints.api.access.holders import (
@@ -49,6 +50,7 @@ from holdfast.entrypoints.api.http.problems import (
 )
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.http.shapes import CsvText, NoFields
+from holdfast.ports.access import Principal
 
 HTTP_REFUSED = 400
 
@@ -160,11 +162,11 @@ class Endpoint:
         call.route_path = route.path
         call.success_status = route.status
         try:
+            if route.is_public:
+                return await self._answer_anybody(call, receive)
             principal = self._bearer.recognized(call) or await self._bearer.authenticate(call)
             call.principal, call.actor = principal, principal.actor
-            is_closed = principal.holder is not None and not route.is_for_holders
-            if is_closed or route.scope not in principal.scopes:
-                raise refuse_closed() if is_closed else missing_scope(route.scope)
+            self._check_caller(call, principal)
             if principal.organization_id is not self._context.turns.last:
                 self._context.turns.saw(principal.organization_id)
             if self._context.rates.book.of:  # often nobody has limits
@@ -197,6 +199,15 @@ class Endpoint:
                 problem.code = route.invalid
             raise
 
+    def _check_caller(self, call: Call, principal: Principal) -> None:
+        route = self._route
+        if principal.holder is not None and not route.is_for_holders:
+            raise refuse_closed()
+        if route.scope is not None and route.scope not in principal.scopes:
+            raise missing_scope(route.scope)
+        if principal.member is not None or b"x-acting-user" in call.headers:
+            call.acting_user = acting_user(call)
+
     async def _refuse_outside(self, call: Call) -> Refusal | None:
         """Refuse an event or session that the token is not for."""
         if self._route.path.startswith("/api/events/"):
@@ -204,6 +215,12 @@ class Endpoint:
         if self._route.path.startswith("/api/sessions/"):
             return await refuse_session(self._context, call, SessionId(call.path_id))
         return None
+
+    async def _answer_anybody(self, call: Call, receive: Receive) -> Reply:
+        body = call.body
+        if body is None or len(body) > BODY_BYTES_MAX:
+            body = await self._read_body(call, receive)
+        return await self._route.handler(self._context, call, self._parse_body(call, body))
 
     def _read_body(self, call: Call, receive: Receive) -> Awaitable[bytes]:
         return read_body(call, receive, self._route.body_bytes_max)

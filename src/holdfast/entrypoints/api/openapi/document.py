@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, inspect
 
+from holdfast.domain.access.members import ACTING_USER_LENGTH_MAX
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.catalog.examples import SEAT_LIST
@@ -43,6 +44,7 @@ _OF_UNSAFE_ROUTES: tuple[Code, ...] = (
     ProblemCode.INVALID_IDEMPOTENCY_KEY,
     ProblemCode.BODY_TOO_LARGE,
     ProblemCode.UNSUPPORTED_MEDIA_TYPE,
+    ProblemCode.INVALID_ACTING_USER,
     RefusalCode.REQUEST_IN_PROGRESS,
     RefusalCode.IDEMPOTENCY_KEY_REUSED,
 )
@@ -105,6 +107,14 @@ _IDEMPOTENCY_KEY: Json = {
     "have one effect and one answer; another request with the key is refused.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
+_ACTING_USER: Json = {
+    "name": "X-Acting-User",
+    "in": "header",
+    "required": False,
+    "description": "Your id of the person on whose behalf a key makes this call. It is recorded in "
+    "the audit log, and not checked.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": ACTING_USER_LENGTH_MAX},
+}
 _CART_NAME: Json = {"type": "string", "minLength": 1, "maxLength": CART_TOKEN_LENGTH_MAX}
 
 
@@ -134,8 +144,8 @@ def openapi_document(routes: Sequence[Route[Any]]) -> Json:
                 "secretKey": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A secret key: `hk_test_...` or `hk_live_...`. For "
-                    "servers only; it identifies the organization.",
+                    "description": "A secret key, `hk_test_...` or `hk_live_...`, for servers "
+                    "only, or the session of a member, `hs_...`. It identifies the organization.",
                 },
                 "holderToken": {
                     "type": "http",
@@ -169,10 +179,7 @@ def _operation(route: Route[Any], components: Components) -> Json:
         "operationId": route.handler.__name__,
         "summary": route.summary,
         "tags": [route.path.split("/")[2]],
-        "security": [
-            {"secretKey": [route.scope.value]},
-            *([{"holderToken": []}] if route.is_for_holders else []),
-        ],
+        "security": security_of(route),
         "parameters": [
             components.share("parameters", each["name"], each) for each in _parameters(route)
         ],
@@ -188,6 +195,14 @@ def _operation(route: Route[Any], components: Components) -> Json:
             content["text/csv"] = {"schema": {"type": "string"}, "example": SEAT_LIST}
         operation["requestBody"] = {"required": not route.is_body_optional, "content": content}
     return operation
+
+
+def security_of(route: Route[Any]) -> list[Json]:
+    if route.is_public:
+        return []
+    scopes = [] if route.scope is None else [route.scope.value]
+    holders: list[Json] = [{"holderToken": []}] if route.is_for_holders else []
+    return [{"secretKey": scopes}, *holders]
 
 
 def _parameters(route: Route[Any]) -> Iterator[Json]:
@@ -210,8 +225,9 @@ def _parameters(route: Route[Any]) -> Iterator[Json]:
                 "description": description,
                 "schema": schema,
             }
-    if route.is_unsafe:
+    if route.is_unsafe and not route.is_public:
         yield _IDEMPOTENCY_KEY
+        yield _ACTING_USER
 
 
 def _responses(route: Route[Any], components: Components) -> dict[str, Json]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.domain import refusals
 from holdfast.domain.access.keys import KEYS_MAX
+from holdfast.domain.access.members import MEMBERS_MAX
 from holdfast.domain.access.rates import Rate
 from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal
@@ -48,6 +49,7 @@ _WITH_VALUES = (
     refusals.scope_not_held("holds:write"),
     refusals.too_many_keys(KEYS_MAX),
     refusals.rate_limit_exceeded("seats_per_holder", Rate(10, 300), 120),
+    refusals.too_many_members(MEMBERS_MAX),
 )
 
 

@@ -69,7 +69,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/sessions/{session_id}/seats/block",
-        scope=Scope.CATALOG_WRITE,
+        scope=Scope.SEATS_BLOCK,
         summary="Block seats: take them off sale and end their holds",
         returns="The blocked seats.",
         handler=handlers.block_seats,
@@ -81,7 +81,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/sessions/{session_id}/seats/unblock",
-        scope=Scope.CATALOG_WRITE,
+        scope=Scope.SEATS_BLOCK,
         summary="Unblock seats: put them back on sale; sold seats stay sold",
         returns="The unblocked seats.",
         handler=handlers.unblock_seats,

@@ -12,7 +12,7 @@ from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
-from holdfast.entrypoints.api.http.problems import FieldError, invalid
+from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid
 from holdfast.entrypoints.api.http.replies import render, reply_to
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.tokens.structs import (
@@ -53,9 +53,14 @@ async def revoke_tokens(context: Context, call: Call, body: RevokeTokensRequest)
 
 
 def _desk(context: Context, call: Call, body: Struct) -> TokenDesk:
+    """A token ends with the key that issued it, so it takes a key, not a member's session."""
+    if call.principal.key_id is None:
+        message = "Holder tokens are issued and revoked with a secret key"
+        raise Problem(ProblemCode.SECRET_KEY_REQUIRED, message)
     return TokenDesk(
         context.holders,
         call.principal,
+        call.principal.key_id,
         call.origin,
         idempotency_of(call, call.idempotency_key, body),
         partial(render, call, show=token_answer),
