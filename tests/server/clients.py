@@ -17,6 +17,7 @@ from holdfast.entrypoints.api.http.parsing import read_body
 from holdfast.entrypoints.api.http.routing import Edge
 from holdfast.entrypoints.server.connection import Connection
 from holdfast.entrypoints.server.connections import Connections
+from tests.api.world import KeptAttempts
 
 WAIT_SECONDS_MAX = 20
 LARGE = b"x" * 4_000_000
@@ -110,7 +111,7 @@ async def nothing_else(scope: Scope, receive: Receive, send: Send) -> None:
 async def hosting(
     answer: Answer = greet, rest: ASGIApp = nothing_else, connections_max: int = 100
 ) -> AsyncIterator[Host]:
-    connections = Connections(Edge(answer), rest, connections_max)
+    connections = Connections(Edge(answer, KeptAttempts()), rest, connections_max)
     connections.date = b"Tue, 17 Nov 2026 12:00:00 GMT"
     loop = asyncio.get_running_loop()
     server = await loop.create_server(partial(Connection, connections), "127.0.0.1", 0)

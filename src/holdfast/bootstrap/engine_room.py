@@ -12,6 +12,7 @@ from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.pruner import PostgresPruning
 from holdfast.bootstrap.logs import log_at_once
 from holdfast.bootstrap.settings import Settings
+from holdfast.domain.holder_hash import HolderHashes
 from holdfast.engine import Admission, Limits
 from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
@@ -30,8 +31,10 @@ class EngineRoom:
         self.settings = settings
         self.url = url = settings.required_database_url
         self.database = Database(url)
-        self.journal = Journal(PostgresAttempts(self.database), log_at_once)
-        self.admission = Admission(PostgresStore(url), _limits(settings), [self.journal])
+        self.hashes = HolderHashes(settings.holdfast_secret_key)
+        self.journal = Journal(PostgresAttempts(self.database, self.hashes), log_at_once)
+        store = PostgresStore(url, self.hashes)
+        self.admission = Admission(store, _limits(settings), [self.journal])
         self.holds = PostgresHolds(self.database)
         self.reaper = Reaper(self.holds, self.admission)
         self.promoter = Promoter(self.holds, self.admission)

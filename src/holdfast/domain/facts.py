@@ -10,12 +10,20 @@ from uuid import UUID
 
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
-from holdfast.domain.holds.hold import Hold, HoldStatus, Line
-from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId, SessionKey
+from holdfast.domain.holds.hold import Hold, HoldStatus, Line, LineSeat
+from holdfast.domain.ids import (
+    EventId,
+    HoldId,
+    OrganizationId,
+    SeatId,
+    SessionId,
+    SessionKey,
+    TicketTypeId,
+)
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order, Ticket
 from holdfast.domain.seats.seat import SeatStatus
-from holdfast.domain.values import JsonValue
+from holdfast.domain.values import Holder, JsonValue
 
 # The fact of a larger order does not list its tickets: brokers and databases handle small messages
 # best, and one of 10,000 tickets would be two megabytes.
@@ -46,6 +54,10 @@ class AuditRecord:
     action: str
     hold_id: HoldId | None
     seat_id: SeatId | None
+    session_id: SessionId
+    ticket_type_ids: tuple[TicketTypeId, ...]
+    holder: Holder | None
+    cart: str | None
     origin: Origin
     old: dict[str, JsonValue] | None
     new: dict[str, JsonValue]
@@ -168,18 +180,36 @@ def audit_of(transition: Transition, event_of: EventOf) -> Iterator[AuditRecord]
         old["lines"] = [_line_payload(line) for line in before.lines]
         new["lines"] = [_line_payload(line) for line in hold.lines]
     action, origin = transition.fact_type.value, transition.origin
-    key = (hold.organization_id, action, hold.id)
-    yield AuditRecord(*key, None, origin, old, new)
+    yield AuditRecord(
+        hold.organization_id,
+        action,
+        hold.id,
+        None,
+        hold.session_id,
+        _ticket_types(hold),
+        hold.holder,
+        hold.remarks.cart_token,
+        origin,
+        old,
+        new,
+    )
     if not transition.has_seats:
         return
     event_id = event_of(hold.session_key)
     for seat, move in transition.seat_moves():
         if move is not None:
-            yield _seat_record(transition, seat.id, move, event_id)
+            yield _seat_record(transition, seat, move, event_id)
+
+
+def _ticket_types(hold: Hold) -> tuple[TicketTypeId, ...]:
+    lines = hold.lines
+    if len(lines) == 1:
+        return (lines[0].ticket_type_id,)
+    return tuple(dict.fromkeys(line.ticket_type_id for line in lines))
 
 
 def _seat_record(
-    transition: Transition, seat_id: SeatId, move: FactType, event_id: EventId
+    transition: Transition, seat: LineSeat, move: FactType, event_id: EventId
 ) -> AuditRecord:
     hold = transition.after
     action, status = _SEAT_ACTION[move]
@@ -192,7 +222,19 @@ def _seat_record(
     if move is FactType.SEAT_RELEASED and hold.status is HoldStatus.EXPIRED:
         action = "seat_hold_expired"
     old: dict[str, JsonValue] = {"status": was.value}
-    return AuditRecord(hold.organization_id, action, hold.id, seat_id, transition.origin, old, new)
+    return AuditRecord(
+        hold.organization_id,
+        action,
+        hold.id,
+        seat.id,
+        hold.session_id,
+        (),
+        hold.holder,
+        hold.remarks.cart_token,
+        transition.origin,
+        old,
+        new,
+    )
 
 
 def seat_audit(transition: SeatTransition) -> AuditRecord:
@@ -202,6 +244,10 @@ def seat_audit(transition: SeatTransition) -> AuditRecord:
         transition.fact_type.value,
         None,
         after.id,
+        after.session_id,
+        (),
+        None,
+        None,
         transition.origin,
         {"status": before.status.value, "version": before.version},
         {

@@ -87,7 +87,7 @@ class Api(Edge):
         self._key_lookups = KeyLookups(container.authenticator, bound_seconds)
         bearer = Bearer(container.authenticator, self._key_lookups, Tarpit())
         routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
-        super().__init__(Router(routes, context, bearer, documents(routes)))
+        super().__init__(Router(routes, context, bearer, documents(routes)), container.attempts)
 
     def close(self) -> None:
         for calls in (self._reads, self._large_reads, self._imports, self._key_lookups):

@@ -22,6 +22,7 @@ from holdfast.domain.catalog.model import Pool, SessionCatalog
 from holdfast.domain.group.footprint import Holding, Resource, ResourceKind, lock_order
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
 from holdfast.domain.group.origin import Receipt
+from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.new_hold import reference_of
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
@@ -69,17 +70,18 @@ class ReferenceNumbers:
 
 
 class Memories(NamedTuple):
-    """The caches that the lanes of a process share."""
+    """The caches and the keyed hashes that the lanes of a process share."""
 
     offers: OfferCache
     seat_maps: SeatMaps
     busy_waitlists: BusyWaitlists
+    hashes: HolderHashes
 
 
 class PostgresGroup:
     def __init__(self, link: Link, memories: Memories, references: ReferenceNumbers) -> None:
         self._link = link
-        self._offers, self._seat_maps, self._busy_waitlists = memories
+        self._offers, self._seat_maps, self._busy_waitlists, self._hashes = memories
         self._references = references
         self._transaction_id = 0
         self._position = 0  # in the log of facts
@@ -141,7 +143,7 @@ class PostgresGroup:
     def write_and_commit(self, writes: GroupWrites) -> None:
         with self._link.exchange() as connection:
             try:
-                write_group(connection, writes, str(self._position))
+                write_group(connection, writes, str(self._position), self._hashes)
                 commit = connection.execute(sql.COMMIT)
                 connection.send()
             except psycopg.Error as error:

@@ -28,6 +28,7 @@ from holdfast.domain.group.footprint import (
     seats_to_survey,
     waitlists_to_survey,
 )
+from holdfast.domain.holder_hash import NO_HASHES, HolderHashes
 from holdfast.domain.holds.eviction import EVICTIONS_MAX
 from holdfast.domain.ids import (
     BlockId,
@@ -50,9 +51,9 @@ _UNTOLD: dict[SessionKey, bool] = {}
 class PostgresStore:
     """Shared by the lanes of a process; each lane has its own connection."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, hashes: HolderHashes = NO_HASHES) -> None:
         self._url = url
-        self._memories = Memories(OfferCache(), SeatMaps(), BusyWaitlists())
+        self._memories = Memories(OfferCache(), SeatMaps(), BusyWaitlists(), hashes)
         self._watchdog = Watchdog()
 
     def connect(self) -> "PostgresConnection":
@@ -145,7 +146,7 @@ class _Surveyor:
     """Reads what a group may need, without locks."""
 
     def __init__(self, memories: Memories) -> None:
-        self._offers, self._seat_maps, self._busy_waitlists = memories
+        self._offers, self._seat_maps, self._busy_waitlists, _ = memories
 
     def known(self, needs: Needs) -> Survey | None:
         """The survey from caches alone, or None if that is not enough."""

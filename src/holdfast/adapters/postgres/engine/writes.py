@@ -6,7 +6,7 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from holdfast.adapters.postgres.audit.rows import audit_row
+from holdfast.adapters.postgres.audit.rows import audit_rows
 from holdfast.adapters.postgres.connections.pipeline import Pipeline, Row, Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
@@ -23,6 +23,7 @@ from holdfast.adapters.postgres.seats.rows import changed_seat_row
 from holdfast.adapters.postgres.waitlist.rows import write_places, write_queues
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import FactType, Transition
+from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey
 from holdfast.domain.slices import Rests
@@ -89,7 +90,9 @@ def _joined(statements: Sequence[str]) -> str:
     return f"WITH {named} {last}"
 
 
-def write_group(pipeline: Pipeline, writes: GroupWrites, position: str) -> None:
+def write_group(
+    pipeline: Pipeline, writes: GroupWrites, position: str, hashes: HolderHashes
+) -> None:
     """`position` is the position of the group's facts in the log."""
     connection = JoinedStatements(pipeline)
     now, transitions = writes.ledger.now, writes.transitions
@@ -110,7 +113,7 @@ def write_group(pipeline: Pipeline, writes: GroupWrites, position: str) -> None:
     if transitions or seats:
         facts = rows.columns(map(fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))
-        entries = rows.columns(map(audit_row, writes.audit()))
+        entries = rows.columns(audit_rows(writes.audit(), hashes))
         connection.execute(sql.INSERT_AUDIT, (now, *entries))
     if writes.checkouts or writes.orders:
         _write_orders(connection, writes)

@@ -41,13 +41,14 @@ INDEXES = {
     "audit_start_by_key": "(organization_id, key_id, at) WHERE key_id IS NOT NULL",
     "audit_start_refused": "(organization_id, at, seq) WHERE new ? 'error'",
     "audit_start_refused_by_holder": (
-        "(organization_id, holder, at) WHERE holder IS NOT NULL AND new ? 'error'"
+        "(organization_id, holder, at) WHERE holder IS NOT NULL AND new -> 'error' IS NOT NULL"
     ),
     "audit_start_refused_by_email": (
-        "(organization_id, holder_email, at) WHERE holder_email IS NOT NULL AND new ? 'error'"
+        "(organization_id, holder_email, at)"
+        " WHERE holder_email IS NOT NULL AND new -> 'error' IS NOT NULL"
     ),
     "audit_start_refused_by_cart": (
-        "(organization_id, cart, at) WHERE cart IS NOT NULL AND new ? 'error'"
+        "(organization_id, cart, at) WHERE cart IS NOT NULL AND new -> 'error' IS NOT NULL"
     ),
 }
 

@@ -1,6 +1,6 @@
 """A request and its reply."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from ipaddress import ip_address
 from re import ASCII
@@ -14,6 +14,7 @@ from starlette.types import Scope
 from uuid_utils import uuid7
 
 from holdfast.domain.group.origin import Origin
+from holdfast.domain.values import JsonValue
 from holdfast.ports.access import Principal
 from holdfast.services.idempotency.seal import Seal
 
@@ -36,13 +37,15 @@ RawHeaders = Sequence[tuple[bytes, bytes]]
 
 
 class Reply(NamedTuple):
-    """`headers` belong to this reply; `standing_headers` to its kind."""
+    """`headers` belong to this reply; `standing_headers` to its kind. A reply that refuses the
+    request has a `refusal`: the code, with its details for the audit log."""
 
     status: int
     body: bytes
     content_type: bytes = JSON
     headers: tuple[tuple[bytes, bytes], ...] = ()
     standing_headers: tuple[tuple[bytes, bytes], ...] = API_HEADERS
+    refusal: tuple[str, Mapping[str, JsonValue]] | None = None
 
 
 def body_for(method: str, reply: Reply) -> bytes:
@@ -52,16 +55,19 @@ def body_for(method: str, reply: Reply) -> bytes:
 class Call:
     """A request. `body` is set if all of it has arrived. Routing fills in the route, the principal,
     the ids or cart of the path, the idempotency key and the seal of the recorded answer. `rendered`
-    is the answer that was sealed last, and its reply."""
+    is the answer that was sealed last, and its reply. `is_recorded` means that the audit log knows
+    a refusal already."""
 
     __slots__ = (
         "_raw_path",
         "actor",
+        "attempt",
         "body",
         "cart",
         "client",
         "headers",
         "idempotency_key",
+        "is_recorded",
         "method",
         "nested_id",
         "on_delay",
@@ -110,6 +116,8 @@ class Call:
             self.request_id = str(uuid7())
         self.actor: str | None = None
         self.route_path: str | None = None
+        self.attempt: str | None = None  # the audit's name of a refusal
+        self.is_recorded = False
         self.cart = ""  # unless the path names one
         self.idempotency_key: str | None = None
         self.seal: Seal | None = None
@@ -146,8 +154,11 @@ class Call:
     @property
     def origin(self) -> Origin:
         assert self.actor is not None
+        return self.origin_of(self.actor)
+
+    def origin_of(self, actor: str) -> Origin:
         return Origin(
-            actor=self.actor,
+            actor=actor,
             request_id=self.request_id,
             ip=_ip(self.client[0]) if self.client else None,
             user_agent=_printable(self.headers.get(b"user-agent", b"")[:_USER_AGENT_LENGTH_MAX]),

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.access.authentication import Bearer, missing_scope
+from holdfast.entrypoints.api.audit.refusals import record_refusal
 from holdfast.entrypoints.api.fairness.large_bodies import LargeBodies
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
@@ -38,6 +39,7 @@ from holdfast.entrypoints.api.http.problems import (
 )
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.http.shapes import CsvText, NoFields
+from holdfast.ports.audit.attempts import AttemptJournal
 
 HTTP_REFUSED = 400
 
@@ -52,23 +54,27 @@ class Edge:
     """Every error becomes a reply that reveals nothing internal. Holdfast's own server calls
     `respond` and `log_reply`; for others, this is an ASGI application."""
 
-    def __init__(self, answer: Respond) -> None:
+    def __init__(self, answer: Respond, attempts: AttemptJournal) -> None:
         self._answer = answer
+        self._attempts = attempts
         # The level is set before the API is created.
         self._logs_everything = _log.is_enabled_for(DEBUG)
 
     async def respond(self, call: Call, receive: Receive) -> Reply:
         try:
-            return await self._answer(call, receive)
+            reply = await self._answer(call, receive)
         except Problem as problem:
-            return problem.reply(call.request_id)
+            reply = problem.reply(call.request_id)
         except ClientGone:
             _log.info("request.abandoned", method=call.method, request_id=call.request_id)
             # Only read by a client that is still there and sent a broken body.
-            return body_cut_off().reply(call.request_id)
+            reply = body_cut_off().reply(call.request_id)
         except Exception:
             _log.exception("request.failed", method=call.method, request_id=call.request_id)
-            return unexpected_reply(call.request_id)
+            reply = unexpected_reply(call.request_id)
+        if reply.refusal is not None and not call.is_recorded:
+            record_refusal(self._attempts, call, reply.status, *reply.refusal)
+        return reply
 
     def log_reply(self, call: Call, reply: Reply) -> None:
         """Call after sending the reply. A hold has its own log entry with this request id; a
@@ -132,6 +138,7 @@ class Endpoint:
         route = self._route
         call.route_path = route.path
         call.success_status = route.status
+        call.attempt = route.attempt
         try:
             principal = self._bearer.recognized(call) or await self._bearer.authenticate(call)
             call.principal, call.actor = principal, principal.actor
@@ -143,6 +150,7 @@ class Endpoint:
                 body = call.body
                 if body is None or len(body) > BODY_BYTES_MAX:
                     body = await self._read_body(call, receive)
+                    call.body = body if len(body) <= BODY_BYTES_MAX else None
                     # The body may have taken seconds, and the key may have been revoked meanwhile.
                     if self._bearer.recognized(call) is not principal:
                         call.principal = await self._bearer.authenticate(call)

@@ -11,7 +11,7 @@ from holdfast.domain.group.outcomes import AlreadyConverted, Converted
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId
 from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
 from holdfast.domain.orders.start_checkout import StartCheckout
-from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money, metadata_of
 from holdfast.entrypoints.api.holds.requests import holder_filters, holder_of
 from holdfast.entrypoints.api.http.context import Context
@@ -158,6 +158,8 @@ async def _reply_to_sale(context: Context, call: Call, answer: Answer, show: Sho
 def _reply_again(call: Call, read: Callable[[], T | Refusal], show: Callable[[T], object]) -> Reply:
     """The existing order. Runs on the reading thread."""
     found = read()
+    if isinstance(found, Refusal) and found.code is RefusalCode.ALREADY_PAID:
+        call.is_recorded = True  # by the cashier
     reply = reply_to_reading(call, found, show)
     return reply if isinstance(found, Refusal) else as_replayed(reply)
 
