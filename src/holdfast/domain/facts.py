@@ -186,7 +186,7 @@ def audit_of(transition: Transition, event_of: EventOf) -> Iterator[AuditRecord]
         hold.id,
         None,
         hold.session_id,
-        _ticket_types(hold),
+        (hold.lines[0].ticket_type_id,) if len(hold.lines) == 1 else _ticket_types(hold),
         hold.holder,
         hold.remarks.cart_token,
         origin,
@@ -202,10 +202,7 @@ def audit_of(transition: Transition, event_of: EventOf) -> Iterator[AuditRecord]
 
 
 def _ticket_types(hold: Hold) -> tuple[TicketTypeId, ...]:
-    lines = hold.lines
-    if len(lines) == 1:
-        return (lines[0].ticket_type_id,)
-    return tuple(dict.fromkeys(line.ticket_type_id for line in lines))
+    return tuple(dict.fromkeys(line.ticket_type_id for line in hold.lines))
 
 
 def _seat_record(

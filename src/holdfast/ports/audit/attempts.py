@@ -62,9 +62,7 @@ class Stranger:
     """A request with a key that is not valid, if it has one: perhaps a key that was."""
 
     secret_hash: bytes | None
-    request_id: str
-    ip: str | None
-    user_agent: str | None
+    origin: Origin
     details: Mapping[str, JsonValue]
 
 

@@ -3,6 +3,7 @@ or unblocked, and the audit of failed attempts. The engine calls it for every co
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -152,12 +153,11 @@ class Journal:
 
 
 def _with_ended_key(stranger: Stranger, key: EndedKey, times: int) -> FailedAttempt:
-    who = (stranger.request_id, stranger.ip, stranger.user_agent)
     return FailedAttempt(
         "request.refused",
         key.organization_id,
         "unauthorized",
-        Origin(f"key:{key.key_id}", *who),
+        replace(stranger.origin, actor=f"key:{key.key_id}"),
         key_id=key.key_id,
         details=stranger.details,
         times=times,

@@ -1,10 +1,13 @@
 """The published form of a fact: an envelope, and CloudEvents 1.0 attributes as headers."""
 
+import hmac
+from hashlib import sha256
+from uuid import UUID
+
 import msgspec
 
 from holdfast.domain.facts import iso
 from holdfast.domain.group.transitions import FactType
-from holdfast.domain.holder_hash import holder_hash
 from holdfast.domain.values import JsonValue
 from holdfast.ports.facts.log import Message, StoredFact
 
@@ -34,7 +37,7 @@ def message_of(fact: StoredFact, secret: str | None) -> Message:
         "dataschema": SCHEMA.format(type=fact.type),
     }
     if fact.holder_key is not None and secret is not None:
-        attributes["holderhash"] = holder_hash(fact.holder_key, secret.encode())
+        attributes["holderhash"] = holder_hash(fact.holder_key, secret)
     headers = {ATTRIBUTE + name: value for name, value in attributes.items()}
     return Message(fact.event_id, fact.type, _encode(envelope), headers)
 
@@ -53,6 +56,10 @@ def envelope_of(fact: StoredFact) -> dict[str, JsonValue]:
     if fact.type == FactType.HOLD_EXPIRED:
         del envelope["idempotency_key"]
     return envelope
+
+
+def holder_hash(holder_key: UUID, secret: str) -> str:
+    return hmac.new(secret.encode(), holder_key.bytes, sha256).hexdigest()
 
 
 def _aggregate_id(fact: StoredFact) -> str:

@@ -48,10 +48,7 @@ def record_refusal(
     if call.actor is not None:
         attempts.failed(_attempt(call, code, recorded))
     elif status == UNAUTHORIZED:
-        origin = call.origin_of("")
-        hashed = _sent_hash(call)
-        stranger = Stranger(hashed, call.request_id, origin.ip, origin.user_agent, recorded)
-        attempts.unauthorized(stranger)
+        attempts.unauthorized(Stranger(_sent_hash(call), call.origin, recorded))
 
 
 def _sent_hash(call: Call) -> bytes | None:

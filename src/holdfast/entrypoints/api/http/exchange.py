@@ -21,6 +21,8 @@ from holdfast.services.idempotency.seal import Seal
 JSON = b"application/json"
 PROBLEM_JSON = b"application/problem+json"
 NOT_MODIFIED = 304
+# Who sends a request, before the key is known.
+STRANGER = "unknown"
 
 # Answers are for their caller only, and nothing in them may be executed.
 API_HEADERS = (
@@ -153,12 +155,8 @@ class Call:
 
     @property
     def origin(self) -> Origin:
-        assert self.actor is not None
-        return self.origin_of(self.actor)
-
-    def origin_of(self, actor: str) -> Origin:
         return Origin(
-            actor=actor,
+            actor=self.actor or STRANGER,
             request_id=self.request_id,
             ip=_ip(self.client[0]) if self.client else None,
             user_agent=_printable(self.headers.get(b"user-agent", b"")[:_USER_AGENT_LENGTH_MAX]),
