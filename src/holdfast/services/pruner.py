@@ -1,5 +1,5 @@
 """The pruner: deletes old recorded answers, relayed facts and message receipts. It never deletes
-holds, orders, tickets or rows of the audit."""
+holds, orders or tickets; the audit log has a duty of its own."""
 
 from collections.abc import Callable
 

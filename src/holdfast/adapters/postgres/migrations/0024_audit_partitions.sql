@@ -121,8 +121,8 @@ AS $$
     ORDER BY to_
 $$;
 
--- Creates partitions until there is one for each of the next months. If that was neglected, entries
--- have gone to the default partition meanwhile, and it becomes the next one.
+-- Creates partitions until there is one for each of the next months, at most 6 in one call. If that
+-- was neglected, entries have gone to the default partition meanwhile, and it becomes the next one.
 CREATE FUNCTION holdfast_make_audit_partitions(months integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC'
     SET lock_timeout = '200ms'
@@ -146,7 +146,8 @@ BEGIN
         covered := following;
         made := 1;
     END IF;
-    WHILE covered <= date_trunc('month', statement_timestamp()) + make_interval(months => months)
+    WHILE made < 6
+        AND covered <= date_trunc('month', statement_timestamp()) + make_interval(months => months)
     LOOP
         following := covered + interval '1 month';
         PERFORM holdfast_add_audit_partition(to_char(covered, '"audit_"YYYY_MM'),
