@@ -2,19 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Placed
 from holdfast.domain.holds.placement import SeatAsk
-from holdfast.domain.ids import HoldId, SeatId
+from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId, SeatId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.engine import Admission
-from holdfast.ports.audit.attempts import EndedKey, FailedAttempt
+from holdfast.ports.audit.attempts import EndedKey, FailedAttempt, Stranger
 from holdfast.ports.store import Rejected, StoreUnavailable
 from holdfast.services.audit import attempt_buffer
+from holdfast.services.audit import journal as journal_module
 from holdfast.services.audit.journal import Journal
 from tests.contract.venues import STRANGER, Hall, Plan
 from tests.contract.worlds import MemoryWorld
@@ -264,3 +267,93 @@ def test_an_empty_checkout_with_a_reused_key_costs_no_other_entry(stage: Stage) 
         ],
         key=str,
     )
+
+
+def attempt_of(organization_id: OrganizationId, code: str = "x", **more: Any) -> FailedAttempt:
+    return FailedAttempt("hold.create_failed", organization_id, code, Origin("key:1", "r"), **more)
+
+
+def test_a_flood_of_one_organization_drops_nothing_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(attempt_buffer, "ATTEMPTS_KEPT_MAX", 100)
+    attempts = Attempts()
+    journal = Journal(attempts)
+    quiet, loud = (OrganizationId(uuid4()) for _ in range(2))
+    for number in range(10):
+        journal.failed(attempt_of(quiet, f"quiet-{number}"))
+    for number in range(5_000):
+        journal.failed(attempt_of(loud, f"loud-{number}"))
+    with capture_logs() as logs:
+        while journal.run_once():
+            pass
+    written = [each.code for each in attempts.written]
+    assert [code for code in written if code.startswith("quiet")] == [
+        f"quiet-{number}" for number in range(10)
+    ]
+    assert len(written) == 100
+    assert [entry["count"] for entry in logs] == [4_910]
+
+
+def test_attempts_of_all_organizations_are_written_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(journal_module, "BATCH_SIZE", 4)
+    attempts = Attempts()
+    journal = Journal(attempts)
+    loud, quiet = (OrganizationId(uuid4()) for _ in range(2))
+    for number in range(10):
+        journal.failed(attempt_of(loud, f"loud-{number}"))
+    journal.failed(attempt_of(quiet))
+    journal.run_once()
+    assert [each.organization_id for each in attempts.written].count(quiet) == 1
+
+
+def test_equal_attempts_become_one_entry_with_their_number() -> None:
+    attempts = Attempts()
+    journal = Journal(attempts)
+    own = OrganizationId(uuid4())
+    seat = SeatId(uuid4())
+    for _ in range(3):
+        journal.failed(attempt_of(own, details={"available_quantity": 1}))
+    journal.failed(attempt_of(own, details={"available_quantity": 0}))
+    journal.failed(attempt_of(own, seat_id=seat, details={"available_quantity": 1}))
+    journal.run_once()
+    assert [(each.times, each.seat_id) for each in attempts.written] == [
+        (3, None),
+        (1, None),
+        (1, seat),
+    ]
+
+
+def stranger(hashed: bytes | None) -> Stranger:
+    return Stranger(hashed, Origin("unknown", "r", "203.0.113.7"), {"status": 401})
+
+
+def test_an_ended_key_is_recorded_for_its_organization_and_others_are_counted() -> None:
+    key = EndedKey(OrganizationId(uuid4()), ApiKeyId(uuid4()))
+    attempts = Attempts(ended={b"ended": key})
+    journal = Journal(attempts)
+    for hashed in (b"ended", b"ended", b"never", None):
+        journal.unauthorized(stranger(hashed))
+    with capture_logs() as logs:
+        journal.run_once()
+    (attempt,) = attempts.written
+    assert (attempt.organization_id, attempt.key_id) == (key.organization_id, key.key_id)
+    assert (attempt.code, attempt.times) == ("unauthorized", 2)
+    assert (attempt.origin.actor, attempt.origin.ip) == (f"key:{key.key_id}", "203.0.113.7")
+    assert logs == [{"event": "requests.unauthorized", "count": 2, "log_level": "warning"}]
+
+
+def test_a_flood_of_unknown_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempt_buffer, "STRANGERS_KEPT_MAX", 10)
+    asked: list[int] = []
+    attempts = Attempts()
+    monkeypatch.setattr(attempts, "ended_keys", lambda hashes: asked.append(len(hashes)) or {})
+    journal = Journal(attempts)
+    for number in range(1_000):
+        journal.unauthorized(stranger(str(number).encode()))
+    with capture_logs() as logs:
+        journal.run_once()
+    assert asked == [10]
+    assert [entry["count"] for entry in logs] == [1_000]
