@@ -349,7 +349,12 @@ def test_a_flood_of_unknown_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(attempt_buffer, "STRANGERS_KEPT_MAX", 10)
     asked: list[int] = []
     attempts = Attempts()
-    monkeypatch.setattr(attempts, "ended_keys", lambda hashes: asked.append(len(hashes)) or {})
+
+    def ended_keys(secret_hashes: Sequence[bytes]) -> Mapping[bytes, EndedKey]:
+        asked.append(len(secret_hashes))
+        return {}
+
+    monkeypatch.setattr(attempts, "ended_keys", ended_keys)
     journal = Journal(attempts)
     for number in range(1_000):
         journal.unauthorized(stranger(str(number).encode()))

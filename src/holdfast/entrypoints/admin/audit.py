@@ -12,10 +12,12 @@ from django.utils.safestring import SafeString
 
 from holdfast.adapters.postgres.models import ApiKey, AuditEntry
 from holdfast.domain.group.transitions import FactType
+from holdfast.entrypoints.admin.audit_search import SEARCH_FILTERS, SEARCHES
 from holdfast.entrypoints.admin.display import pretty_json, redacted, row_link
 from holdfast.entrypoints.admin.history import HistoryAdmin
 from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, ChoiceFilter, text_column
 from holdfast.entrypoints.admin.lookups import uuid_or_none
+from holdfast.entrypoints.api.http.codes import KINDS
 
 if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Django declares
     DropdownFilter = admin.SimpleListFilter
@@ -38,8 +40,24 @@ ACTIONS = (
     # Refused attempts.
     *("hold.create_failed", "hold.extend_failed", "hold.release_failed", "hold.convert_failed"),
     *("checkout.start_failed", "seat_reserve_failed", "seat.block_failed", "seat.unblock_failed"),
-    *("cart.fill_failed", "cart.renew_failed"),
+    *("cart.fill_failed", "cart.renew_failed", "request.refused"),
 )
+
+
+def reason(new: dict[str, Any]) -> str:
+    """Why an attempt was refused, in words; "-" if it was not."""
+    code = new.get("error")
+    if code is None:
+        return "-"
+    kind = KINDS.get(code)
+    words = [kind.title if kind else str(code)]
+    if "quantity" in new and "available_quantity" in new:
+        words.append(f"asked for {new['quantity']}, available {new['available_quantity']}")
+    if new.get("errors"):
+        words.append(", ".join(f"{error['field']} ({error['code']})" for error in new["errors"]))
+    if "times" in new:
+        words.append(f"{new['times']} times")
+    return "; ".join(words)
 
 
 def acting_key(column: str) -> Subquery:
@@ -95,17 +113,30 @@ class TimeFilter(RangeDateTimeFilter):
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(HistoryAdmin):
-    list_display = ("seq", "action", "hold", "of_seat", "who", "ip", "organization", "at")
-    list_filter = (*BY_ORGANIZATION, ActionFilter, ActorFilter, SeatFilter, ("at", TimeFilter))
-    ordering = ("-organization_id", "-seq")
-    own_filters = frozenset({"action", "actor", "at_from_0", "at_from_1", "at_to_0", "at_to_1"})
+    list_display = ("seq", "action", "why", "hold", "of_seat", "who", "ip", "organization", "at")
+    list_filter = (
+        *BY_ORGANIZATION,
+        *SEARCH_FILTERS,
+        ActionFilter,
+        ActorFilter,
+        SeatFilter,
+        ("at", TimeFilter),
+    )
+    ordering = ("-organization_id", "-at", "-seq")
+    own_filters = frozenset(
+        {"action", "actor", "at_from_0", "at_from_1", "at_to_0", "at_to_1", *SEARCHES}
+    )
     fields = (
         ("action", "at"),
+        "why",
         ("hold", "of_seat"),
+        ("session_id", "in_cart"),
+        "ticket_type_ids",
+        "holder",
         "catalog_id",
         "key_id",
         "organization",
-        ("who", "recorded_actor"),
+        ("who", "recorded_actor", "on_behalf_of"),
         ("request_id", "ip"),
         "agent",
         "seq",
@@ -116,6 +147,8 @@ class AuditEntryAdmin(HistoryAdmin):
     # The value that the actor filter takes.
     recorded_actor = text_column("Recorded as", "actor")
     agent = text_column("User agent", "user_agent")
+    in_cart = text_column("Cart", "cart")
+    on_behalf_of = text_column("Acting user", "acting_user")
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         return lookup in self.own_filters or super().lookup_allowed(lookup, value, request)
@@ -129,6 +162,10 @@ class AuditEntryAdmin(HistoryAdmin):
         if entry.acting_key_id is None:
             return redacted(entry.actor)
         return row_link(ApiKey, entry.acting_key_id, entry.acting_key_name)
+
+    @admin.display(description="Refused because")
+    def why(self, entry: AuditEntry) -> str:
+        return reason(entry.new)
 
     @admin.display(description="Before")
     def before(self, entry: AuditEntry) -> str | SafeString:
