@@ -88,7 +88,10 @@ class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
     order_id: Annotated[UUID, Meta(description="The order it became.")] | UnsetType = UNSET
     replaces_hold_id: (
         Annotated[
-            UUID, Meta(description="The expired hold that this one replaces after a late payment.")
+            UUID,
+            Meta(
+                description="The expired hold that this one renews, or replaces after late payment."
+            ),
         ]
         | UnsetType
     ) = UNSET
