@@ -89,9 +89,7 @@ class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
     replaces_hold_id: (
         Annotated[
             UUID,
-            Meta(
-                description="The expired hold that this one renews, or replaces after late payment."
-            ),
+            Meta(description="The expired hold that it renews, or replaces after a late payment."),
         ]
         | UnsetType
     ) = UNSET
