@@ -59,8 +59,8 @@ from holdfast.engine import Admission
 from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import KeyDirectory, KeyOutcome, Principal
 from holdfast.ports.answers import StoredAnswer
-from holdfast.ports.audit.attempts import FailedAttempt
-from holdfast.ports.audit.reader import AuditEntry, AuditFilter
+from holdfast.ports.audit.attempts import FailedAttempt, Stranger
+from holdfast.ports.audit.reader import AuditFilter, AuditPosition, AuditSlice
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter, SessionFilter
 from holdfast.ports.facts.log import FactPage, Position
 from holdfast.ports.members import (
@@ -421,17 +421,22 @@ class StubAudit:
         organization_id: OrganizationId,
         only: AuditFilter,
         limit: int,
-        before: int | None = None,
-    ) -> tuple[AuditEntry, ...]:
-        return ()
+        before: AuditPosition | None = None,
+    ) -> AuditSlice:
+        return AuditSlice((), None)
 
 
 @dataclass
 class KeptAttempts:
     kept: list[FailedAttempt] = field(default_factory=list)
 
+    strangers: list[Stranger] = field(default_factory=list)
+
     def failed(self, attempt: FailedAttempt) -> None:
         self.kept.append(attempt)
+
+    def unauthorized(self, stranger: Stranger) -> None:
+        self.strangers.append(stranger)
 
 
 class World:

@@ -48,7 +48,14 @@ MODELS = (
     "Waitlist",
 )
 # No page shows these, so they have no models.
-WITHOUT_A_MODEL = {"idempotency", "inbox", "fact_horizon", "promoter_lease", "holder_revocation"}
+WITHOUT_A_MODEL = {
+    "idempotency",
+    "inbox",
+    "fact_horizon",
+    "audit_horizon",
+    "promoter_lease",
+    "holder_revocation",
+}
 # The role of the admin pages may not read these columns, so the models omit them.
 LEFT_OUT = {
     ("api_key", "secret_hash"),
@@ -67,8 +74,8 @@ COLUMNS = """
 """
 OUR_TABLES = """
     SELECT c.relname FROM pg_class c
-    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
-      AND c.relname !~ '^(auth|axes|django|otp)_'
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+      AND NOT c.relispartition AND c.relname !~ '^(auth|axes|django|otp)_'
 """
 PRIMARY_KEY = """
     SELECT array_agg(a.attname::text ORDER BY k.place)

@@ -327,11 +327,11 @@ class TestPlan:
     @pytest.mark.parametrize(
         ("settings", "names"),
         [
-            ({}, {"journal", "reaper", "promoter", "pruner", "books"}),
-            ({"holdfast_audit_minutes": 0}, {"journal", "reaper", "promoter", "pruner"}),
+            ({}, {"journal", "reaper", "promoter", "pruner", "audit", "books"}),
+            ({"holdfast_audit_minutes": 0}, {"journal", "reaper", "promoter", "pruner", "audit"}),
             (
                 {"amqp_url": "amqp://localhost"},
-                {"journal", "reaper", "promoter", "pruner", "books", "relay"},
+                {"journal", "reaper", "promoter", "pruner", "audit", "books", "relay"},
             ),
             ({"amqp_url": "amqp://localhost", "holdfast_duties": "none"}, {"journal"}),
         ],

@@ -172,7 +172,7 @@ def _container(
         statistics=PostgresStatistics(room.database),
         orders=PostgresOrders(room.database),
         facts=PostgresFactLog(room.database),
-        audit=PostgresAudit(room.database),
+        audit=PostgresAudit(room.database, room.hashes),
         attempts=room.journal,
         payments=till or TrustingPayments(),
         authenticator=authenticator,

@@ -67,6 +67,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_promoter_seconds: Annotated[float, Meta(ge=0.05, le=3600)] = 0.5
     holdfast_grace_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 120
     holdfast_audit_minutes: Annotated[int, Meta(ge=0, le=10_080)] = 60
+    holdfast_audit_kept_days: Annotated[int, Meta(ge=0, le=3650)] = 0
     holdfast_facts_queue: _Text = "holdfast.facts"
     holdfast_facts_kept_days: _UpToTenYears = 30
     holdfast_receipts_kept_days: _UpToTenYears = 30

@@ -11,11 +11,19 @@ from uuid import UUID
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line
-from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId, SessionKey
+from holdfast.domain.ids import (
+    EventId,
+    HoldId,
+    OrganizationId,
+    SeatId,
+    SessionId,
+    SessionKey,
+    TicketTypeId,
+)
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order, Ticket
 from holdfast.domain.seats.seat import SeatStatus
-from holdfast.domain.values import JsonValue
+from holdfast.domain.values import Holder, JsonValue
 
 # The fact of a larger order does not list its tickets: brokers and databases handle small messages
 # best, and one of 10,000 tickets would be two megabytes.
@@ -46,6 +54,10 @@ class AuditRecord:
     action: str
     hold_id: HoldId | None
     seat_id: SeatId | None
+    session_id: SessionId
+    ticket_type_ids: tuple[TicketTypeId, ...]
+    holder: Holder | None
+    cart: str | None
     origin: Origin
     old: dict[str, JsonValue] | None
     new: dict[str, JsonValue]
@@ -172,8 +184,19 @@ def audit_of(transition: Transition, event_of: EventOf) -> Iterator[AuditRecord]
         old["lines"] = [_line_payload(line) for line in before.lines]
         new["lines"] = [_line_payload(line) for line in hold.lines]
     action, origin = transition.fact_type.value, transition.origin
-    key = (hold.organization_id, action, hold.id)
-    yield AuditRecord(*key, None, origin, old, new)
+    yield AuditRecord(
+        hold.organization_id,
+        action,
+        hold.id,
+        None,
+        hold.session_id,
+        (hold.lines[0].ticket_type_id,) if len(hold.lines) == 1 else _ticket_types(hold),
+        hold.holder,
+        hold.remarks.cart_token,
+        origin,
+        old,
+        new,
+    )
     if transition.seat_moves:
         yield from _seat_records(transition, event_of(hold.session_key))
 
@@ -188,7 +211,23 @@ def _seat_records(transition: Transition, event_id: EventId) -> Iterator[AuditRe
     for seat, move in transition.seat_moves:
         if move is not None:
             action, old, new = values[move]
-            yield AuditRecord(hold.organization_id, action, hold.id, seat.id, origin, old, new)
+            yield AuditRecord(
+                hold.organization_id,
+                action,
+                hold.id,
+                seat.id,
+                hold.session_id,
+                (),
+                hold.holder,
+                hold.remarks.cart_token,
+                origin,
+                old,
+                new,
+            )
+
+
+def _ticket_types(hold: Hold) -> tuple[TicketTypeId, ...]:
+    return tuple(dict.fromkeys(line.ticket_type_id for line in hold.lines))
 
 
 def _seat_values(
@@ -214,6 +253,10 @@ def seat_audit(transition: SeatTransition) -> AuditRecord:
         transition.fact_type.value,
         None,
         after.id,
+        after.session_id,
+        (),
+        None,
+        None,
         transition.origin,
         {"status": before.status.value, "version": before.version},
         {

@@ -1,5 +1,5 @@
 """The pruner: deletes old recorded answers, relayed facts, message receipts and revocations of
-holder tokens. It never deletes holds, orders, tickets or rows of the audit."""
+holder tokens. It never deletes holds, orders or tickets; the audit log has a duty of its own."""
 
 from collections.abc import Callable
 

@@ -116,9 +116,11 @@ def test_a_hold_revived_by_late_payment_has_no_cart(world: World, engine: Admiss
     venue = club(world, HoldPolicy(ttl_seconds=60, late_payment_seconds=600))
     lapsed = placed(engine, venue.fill("basket", {"a": ("standing", 1)}))
     world.let_pass(venue, 61)
-    placed(engine, venue.renew("basket"))
+    renewed = placed(engine, venue.renew("basket"))
     converted(engine, venue.convert(lapsed.id))
-    (revived,) = [hold for hold in world.all_holds(venue) if hold.revives == lapsed.id]
+    replacing = {hold.id: hold for hold in world.all_holds(venue) if hold.revives == lapsed.id}
+    assert replacing.pop(renewed.id).cart == "basket"
+    (revived,) = replacing.values()
     assert (revived.status, revived.cart) == (HoldStatus.CONVERTED, None)
 
 

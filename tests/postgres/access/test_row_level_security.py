@@ -150,12 +150,14 @@ def neighbours(fresh_database_url: str) -> Iterator[Neighbours]:
 def test_every_table_with_an_organization_has_row_level_security(neighbours: Neighbours) -> None:
     with psycopg.connect(neighbours.url) as connection:
         rows = connection.execute(
-            "SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity FROM pg_class c"
+            "SELECT c.relname, c.relispartition, c.relrowsecurity AND c.relforcerowsecurity"
+            " FROM pg_class c"
             " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'organization_id'"
-            " WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace"
+            " WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace"
         ).fetchall()
-    assert {name for name, _ in rows} == set(TABLES)
-    assert all(is_guarded for _, is_guarded in rows)
+    assert {name for name, is_partition, _ in rows if not is_partition} == set(TABLES)
+    assert {name for name, is_partition, _ in rows if is_partition} > {"audit_start", "audit_rest"}
+    assert all(is_guarded for _, _, is_guarded in rows)
 
 
 def test_the_application_owns_nothing_and_cannot_bypass_it(neighbours: Neighbours) -> None:

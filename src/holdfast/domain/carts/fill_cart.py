@@ -35,6 +35,7 @@ from holdfast.domain.holds.placement import (
     Placement,
     SeatAsk,
     Wish,
+    asked_for,
     named_seats,
 )
 from holdfast.domain.holds.preconditions import (
@@ -127,8 +128,9 @@ class FillCart(CartCommand):
         return _change(ledger, self, hold)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        """Named by the id of the hold it would have created."""
-        return FailedAction("cart.fill_failed", self.hold_id, contested_seat(refusal))
+        asks = [each.ask for each in self.asks]
+        asked = asked_for(self.session_id, asks, self.holder, self.cart)
+        return FailedAction("cart.fill_failed", None, contested_seat(refusal), asked)
 
 
 def placement_of(command: FillCart) -> Placement:

@@ -15,7 +15,7 @@ class Origin:
     request_id: str
     ip: str | None = None
     user_agent: str | None = None
-    acting_user: str | None = None
+    acting_user: str | None = None  # the person on whose behalf the actor sent it
 
 
 @immutable

@@ -11,6 +11,7 @@ from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, Extended, NeedsMore
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.hold import Hold, rounded_up
+from holdfast.domain.holds.placement import Asked
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.domain.immutable import immutable
@@ -71,7 +72,7 @@ class ExtendHold(HoldCommand):
         return Decision(Extended(extended, ledger.now), (transition,))
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        return FailedAction("hold.extend_failed", self.hold_id)
+        return FailedAction("hold.extend_failed", self.hold_id, asked=Asked(holder=self.holder))
 
 
 def warning_seconds(session: SessionCatalog, hold: Hold) -> int:

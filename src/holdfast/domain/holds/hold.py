@@ -163,7 +163,7 @@ class Hold:
     warn_at: datetime | None = None  # None: already warned, or no warning in its policy
     checkout_id: CheckoutId | None = None  # its latest checkout
     order_id: OrderId | None = None  # the order it was converted to
-    revives: HoldId | None = None  # the expired hold it replaces, for a late payment
+    revives: HoldId | None = None  # the expired hold it replaces: renewed, or paid for late
     is_cart: bool = False  # a cart's hold; remarks.cart_token names the cart
     waiting: WaitingPlace | None = None  # set while waiting
     extensions: int = 0  # by its holder

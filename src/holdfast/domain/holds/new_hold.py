@@ -193,6 +193,7 @@ def _hold(
         expires_at=expires_at,
         remarks=command.remarks,
         warn_at=warn_at,
+        revives=command.renews,
         is_cart=command.is_cart,
         waiting=waiting,
     )

@@ -37,7 +37,7 @@ from holdfast.domain.holds.hold import Hold, Line, numbered_lines
 from holdfast.domain.holds.holder_limits import refuse_above_limits
 from holdfast.domain.holds.new_hold import make_lines, parts_of, placed_hold
 from holdfast.domain.holds.partial_fulfilment import fulfil_partially
-from holdfast.domain.holds.placement import Ask, Placement, SeatAsk
+from holdfast.domain.holds.placement import Ask, Placement, SeatAsk, asked_for
 from holdfast.domain.holds.preconditions import (
     Addition,
     fit,
@@ -90,7 +90,10 @@ class PlaceHold(Placement, Command):
         """Name the contested seat, so that support can tell a buyer why they didn't get it."""
         seat_id = contested_seat(refusal) or next(iter(self.named_seats), None)
         action = "hold.create_failed" if seat_id is None else "seat_reserve_failed"
-        return FailedAction(action, self.hold_id, seat_id)
+        asked = asked_for(self.session_id, self.asks, self.holder, self.remarks.cart_token)
+        # An id of our own making is unknown to everybody.
+        hold_id = self.hold_id if self.is_id_from_client else None
+        return FailedAction(action, hold_id, seat_id, asked)
 
 
 def contested_seat(refusal: Refusal) -> SeatId | None:

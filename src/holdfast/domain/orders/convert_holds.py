@@ -28,6 +28,7 @@ from holdfast.domain.group.plan import (
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.eviction import make_room
 from holdfast.domain.holds.hold import Hold, HoldStatus, rounded_up
+from holdfast.domain.holds.placement import Asked
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import (
     CheckoutId,
@@ -144,7 +145,8 @@ class ConvertHolds(Command):
         return _convert(ledger, self, holds, revived)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        return FailedAction("hold.convert_failed", self.hold_ids[0])
+        asked = Asked(holder=self.holder)
+        return FailedAction("hold.convert_failed", self.hold_ids[0], asked=asked)
 
 
 def _convert(

@@ -18,6 +18,7 @@ from holdfast.domain.holds.extend_hold import (
     warning_seconds,
 )
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.placement import Asked
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import CheckoutId, HoldId, HoldKey, OrganizationId
 from holdfast.domain.immutable import immutable
@@ -102,8 +103,9 @@ class StartCheckout(Command):
         checkout = Checkout(self.organization_id, checkout_id, self.hold_ids, ledger.now)
         return Decision(started, transitions, checkout=checkout)
 
-    def failed_action(self, refusal: Refusal) -> FailedAction | None:
-        return FailedAction("checkout.start_failed", self.hold_ids[0]) if self.hold_ids else None
+    def failed_action(self, refusal: Refusal) -> FailedAction:
+        hold_id = self.hold_ids[0] if self.hold_ids else None
+        return FailedAction("checkout.start_failed", hold_id, asked=Asked(holder=self.holder))
 
 
 def _checked_out(ledger: Ledger, hold: Hold, checkout_id: CheckoutId) -> Hold:

@@ -107,7 +107,8 @@ class Api(Edge):
         tokens, cors = Tokens(holders, self._token_lookups), Cors(holders.origins)
         bearer = Bearer(container.authenticator, self._key_lookups, tokens, Tarpit())
         routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
-        super().__init__(Router(routes, context, bearer, documents(routes), cors), cors)
+        router = Router(routes, context, bearer, documents(routes), cors)
+        super().__init__(router, container.attempts, cors)
 
     def close(self) -> None:
         for calls in (self._reads, self._large_reads, self._imports):

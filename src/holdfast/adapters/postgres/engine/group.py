@@ -24,6 +24,7 @@ from holdfast.domain.catalog.model import Pool, SessionCatalog
 from holdfast.domain.group.footprint import Resource, ResourceKind, lock_order
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
 from holdfast.domain.group.origin import Receipt
+from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.new_hold import reference_of
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
@@ -71,18 +72,21 @@ class ReferenceNumbers:
 
 
 class Memories(NamedTuple):
-    """The caches that the lanes of a process share."""
+    """The caches and the keyed hashes that the lanes of a process share."""
 
     offers: OfferCache
     seat_maps: SeatMaps
     busy_waitlists: BusyWaitlists
     waitlists: WaitlistCache
+    hashes: HolderHashes
 
 
 class PostgresGroup:
     def __init__(self, link: Link, memories: Memories, references: ReferenceNumbers) -> None:
         self._link = link
-        self._offers, self._seat_maps, self._busy_waitlists, self._waitlists = memories
+        self._offers, self._seat_maps, self._busy_waitlists, self._waitlists, self._hashes = (
+            memories
+        )
         self._references = references
         self._queues: Mapping[SessionKey, KeptWaitlist] = {}  # of the locked waitlists
         self._transaction_id = 0
@@ -147,7 +151,7 @@ class PostgresGroup:
         versions = self._new_versions(writes.ledger) if writes.ledger.waitlists else {}
         with self._link.exchange() as connection:
             try:
-                write_group(connection, writes, str(self.position), versions)
+                write_group(connection, writes, str(self.position), versions, self._hashes)
                 commit = connection.execute(sql.COMMIT)
                 connection.send()
             except psycopg.Error as error:

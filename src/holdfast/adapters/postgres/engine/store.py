@@ -29,6 +29,7 @@ from holdfast.domain.group.footprint import (
     seats_to_survey,
     waitlists_to_survey,
 )
+from holdfast.domain.holder_hash import NO_HASHES, HolderHashes
 from holdfast.domain.holds.eviction import EVICTIONS_MAX
 from holdfast.domain.ids import (
     BlockId,
@@ -48,9 +49,9 @@ RESOLVE_PAUSE_SECONDS = 0.05
 class PostgresStore:
     """Shared by the lanes of a process; each lane has its own connection."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, hashes: HolderHashes = NO_HASHES) -> None:
         self._url = url
-        self.memories = Memories(OfferCache(), SeatMaps(), BusyWaitlists(), WaitlistCache())
+        self.memories = Memories(OfferCache(), SeatMaps(), BusyWaitlists(), WaitlistCache(), hashes)
         self._watchdog = Watchdog()
 
     def connect(self) -> "PostgresConnection":
@@ -143,7 +144,7 @@ class _Surveyor:
     """Reads what a group may need, without locks."""
 
     def __init__(self, memories: Memories) -> None:
-        self._offers, self._seat_maps, self._busy_waitlists, self._waitlists = memories
+        self._offers, self._seat_maps, self._busy_waitlists, self._waitlists, _ = memories
 
     def known(self, needs: Needs) -> Survey | None:
         """The survey from caches alone, or None if that is not enough."""

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from holdfast.adapters.postgres.audit.rows import audit_row
+from holdfast.adapters.postgres.audit.rows import audit_rows
 from holdfast.adapters.postgres.connections.pipeline import Pipeline, Row, Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
@@ -24,6 +24,7 @@ from holdfast.adapters.postgres.seats.rows import changed_seat_row
 from holdfast.adapters.postgres.waitlist.rows import write_places, write_queues
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import FactType, Transition
+from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, SessionKey
 from holdfast.domain.slices import Rests
@@ -91,7 +92,11 @@ def _joined(statements: Sequence[str]) -> str:
 
 
 def write_group(
-    pipeline: Pipeline, writes: GroupWrites, position: str, versions: Mapping[SessionKey, UUID]
+    pipeline: Pipeline,
+    writes: GroupWrites,
+    position: str,
+    versions: Mapping[SessionKey, UUID],
+    hashes: HolderHashes,
 ) -> None:
     """`position` is the position of the group's facts in the log; `versions` are the new ones of
     waitlists."""
@@ -121,7 +126,7 @@ def write_group(
     if transitions or seats:
         facts = rows.wire_columns(map(fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))
-        entries = rows.wire_columns(map(audit_row, writes.audit()))
+        entries = rows.wire_columns(audit_rows(writes.audit(), hashes))
         connection.execute(sql.INSERT_AUDIT, (now, *entries))
     if writes.checkouts or writes.orders:
         _write_orders(connection, writes)

@@ -126,6 +126,12 @@ class AuditEntry(OrganizationRow):
     user_agent = models.TextField(null=True)
     old = models.JSONField(null=True)
     new = models.JSONField()
+    session_id = models.UUIDField(null=True)
+    ticket_type_ids = ArrayField(models.UUIDField(), null=True)
+    cart = models.TextField(null=True)
+    holder = models.UUIDField(null=True)
+    holder_email = models.UUIDField(null=True)
+    acting_user = models.TextField(null=True)
 
     class Meta(OrganizationRow.Meta):
         db_table = "audit"

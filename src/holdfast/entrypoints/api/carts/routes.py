@@ -58,6 +58,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="PUT",
         path=_PATH,
+        attempt="cart.fill_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Set the contents of a cart and hold them",
         description=_FILLING,
@@ -96,6 +97,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="DELETE",
         path=_PATH,
+        attempt="hold.release_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Empty a cart: release its hold or leave the waitlist",
         description=_EMPTYING,
@@ -107,6 +109,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path=f"{_PATH}/renew",
+        attempt="cart.renew_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Renew the expired hold of a cart",
         description=_RENEWING,

@@ -20,7 +20,7 @@ from holdfast.entrypoints.api.holds.answers import placed_hold_answer, seen_hold
 from holdfast.entrypoints.api.holds.requests import (
     extension_of,
     holder_and_asks,
-    holder_filters,
+    own_filters,
     remarks_of,
 )
 from holdfast.entrypoints.api.holds.statistics_answers import stats_answer
@@ -192,7 +192,7 @@ def _hold_filter(query: HoldsQuery, reach: Reach | None) -> HoldFilter | None:
     if query.order is HoldOrder.EXPIRY and status not in {None, HoldStatus.ACTIVE}:
         message = "Only active holds can be ordered by expiry: use active, or leave status out"
         raise invalid([FieldError("status", "conflicting_fields", message)])
-    only = holder_filters(query, reach)
+    only = own_filters(query, reach)
     if only is None:
         return None
     only["is_lapsed"] = only.pop("lapsed")

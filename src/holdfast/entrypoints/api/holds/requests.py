@@ -69,9 +69,8 @@ def holder_of(customer_email: str | None, user_id: str | None) -> Holder:
     return holder
 
 
-def holder_filters(query: PageQuery, reach: Reach | None) -> dict[str, Any] | None:
-    """The filters of a list that has holders and hold references; for a token, of its own part of
-    it. None if the two exclude each other."""
+def holder_filters(query: PageQuery) -> dict[str, Any]:
+    """The filters of a list that has holders and hold references."""
     only = filters_of(query)
     if "reference" in only:
         # Read out over the phone, so it may come in any case.
@@ -81,10 +80,14 @@ def holder_filters(query: PageQuery, reach: Reach | None) -> dict[str, Any] | No
             only["email"] = EmailAddress(only.pop("customer_email"))
         except InvalidValue as error:
             raise invalid([FieldError("customer_email", error.code, error.message)]) from None
-    return only if reach is None else _own_filters(only, reach)
+    return only
 
 
-def _own_filters(only: dict[str, Any], reach: Reach) -> dict[str, Any] | None:
+def own_filters(query: PageQuery, reach: Reach | None) -> dict[str, Any] | None:
+    """The same, for a token of its own part of the list. None if the two exclude each other."""
+    only = holder_filters(query)
+    if reach is None:
+        return only
     for name, own in (("event_id", reach.event_id), ("session_id", reach.session_id)):
         if own is not None and only.setdefault(name, own) != own:
             return None

@@ -34,6 +34,7 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/holds",
+        attempt="hold.create_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Hold tickets",
         returns="The new hold.",
@@ -89,6 +90,7 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/holds/{hold_id}/release",
+        attempt="hold.release_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Release a hold",
         returns="The cancelled hold.",
@@ -102,6 +104,7 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="DELETE",
         path="/api/holds/{hold_id}",
+        attempt="hold.release_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Release a hold (same as `release`)",
         returns="The cancelled hold.",
@@ -115,6 +118,7 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/holds/{hold_id}/extend",
+        attempt="hold.extend_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Extend a hold within its policy",
         returns="The extended hold.",

@@ -1,6 +1,6 @@
 """A request and its reply."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from ipaddress import ip_address
 from re import ASCII
@@ -16,6 +16,7 @@ from uuid_utils import uuid7
 from holdfast.domain.access.rates import RateLimits
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.values import JsonValue
 from holdfast.ports.access import Principal
 from holdfast.services.access.rates.limiter import Taking
 from holdfast.services.idempotency.seal import Seal
@@ -23,6 +24,8 @@ from holdfast.services.idempotency.seal import Seal
 JSON = b"application/json"
 PROBLEM_JSON = b"application/problem+json"
 NOT_MODIFIED = 304
+# Who sends a request, before the key is known.
+STRANGER = "unknown"
 
 # Nothing in a response may be executed or framed, unless the response sets its own policy.
 SAFE_HEADERS = (
@@ -40,13 +43,15 @@ RawHeaders = Sequence[tuple[bytes, bytes]]
 
 
 class Reply(NamedTuple):
-    """`headers` belong to this reply; `standing_headers` to its kind."""
+    """`headers` belong to this reply; `standing_headers` to its kind. A reply that refuses the
+    request has a `refusal`: the code, with its details for the audit log."""
 
     status: int
     body: bytes
     content_type: bytes = JSON
     headers: tuple[tuple[bytes, bytes], ...] = ()
     standing_headers: tuple[tuple[bytes, bytes], ...] = API_HEADERS
+    refusal: tuple[str, Mapping[str, JsonValue]] | None = None
 
 
 def body_for(method: str, reply: Reply) -> bytes:
@@ -57,17 +62,20 @@ class Call:
     """A request. `body` is set if all of it has arrived. Routing fills in the route, the principal,
     the acting user, the ids or cart of the path, the idempotency key and the seal of the recorded
     answer. `rendered` is the answer that was sealed last, and its reply. `limits` are the rate
-    limits that apply, and `takings` what was taken from them."""
+    limits that apply, and `takings` what was taken from them. `is_recorded` means that the audit
+    log knows a refusal already."""
 
     __slots__ = (
         "_raw_path",
         "acting_user",
         "actor",
+        "attempt",
         "body",
         "cart",
         "client",
         "headers",
         "idempotency_key",
+        "is_recorded",
         "limits",
         "method",
         "nested_id",
@@ -120,6 +128,8 @@ class Call:
         self.actor: str | None = None
         self.acting_user: str | None = None
         self.route_path: str | None = None
+        self.attempt: str | None = None  # the audit's name of a refusal
+        self.is_recorded = False
         self.cart = ""  # unless the path names one
         self.idempotency_key: str | None = None
         self.seal: Seal | None = None
@@ -158,9 +168,8 @@ class Call:
 
     @property
     def origin(self) -> Origin:
-        assert self.actor is not None
         return Origin(
-            actor=self.actor,
+            actor=self.actor or STRANGER,
             request_id=self.request_id,
             ip=_ip(self.client[0]) if self.client else None,
             user_agent=_printable(self.headers.get(b"user-agent", b"")[:_USER_AGENT_LENGTH_MAX]),

@@ -119,4 +119,14 @@ def _reply(
 ) -> Reply:
     body = problem_body(code, message, request_id, details, errors)
     headers = (*headers, *retry_headers(code, details))
-    return Reply(KINDS[code].status, _encode(body), PROBLEM_JSON, headers)
+    refusal = (code.value, _recorded(details, errors))
+    return Reply(KINDS[code].status, _encode(body), PROBLEM_JSON, headers, refusal=refusal)
+
+
+def _recorded(
+    details: Mapping[str, JsonValue], errors: Sequence[FieldError]
+) -> Mapping[str, JsonValue]:
+    if not errors:
+        return details
+    listed: list[JsonValue] = [{"field": each.field, "code": each.code} for each in errors]
+    return {**details, "errors": listed}

@@ -130,6 +130,8 @@ def render(call: Call, outcome: AnyOutcome, show: Show = answer_of) -> bytes:
 
 def reply_to(call: Call, answer: Answer | StoredAnswer[Any], show: Show = answer_of) -> Reply:
     outcome = answer.outcome
+    if type(answer) is Answer:
+        call.is_recorded = True  # by the engine
     if answer.body is None:
         assert outcome is not None, "an answer without an outcome is a replay, and has a body"
         reply = _reply_to_outcome(call, outcome, show)

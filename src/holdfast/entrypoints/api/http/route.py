@@ -50,6 +50,7 @@ class Route(Generic[G]):
     is_compressed: bool = False  # if the caller accepts it
     ends_hold: bool = False  # its example shows a hold that has ended
     is_for_holders: bool = False  # a holder token may call it, for its own holder
+    attempt: str = "request.refused"  # the audit's name of a request that never reached the engine
     refusals: tuple[Code, ...] = ()
     is_unsafe: bool = field(init=False)  # changes something, so it takes an Idempotency-Key
     has_names: bool = field(init=False)  # ids or a cart token in its path

@@ -24,6 +24,7 @@ from holdfast.entrypoints.api.access.holders import (
     refuse_session,
 )
 from holdfast.entrypoints.api.access.rate_gate import rate_headers
+from holdfast.entrypoints.api.audit.refusals import record_refusal
 from holdfast.entrypoints.api.fairness.large_bodies import LargeBodies
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
@@ -51,6 +52,7 @@ from holdfast.entrypoints.api.http.problems import (
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.http.shapes import CsvText, NoFields
 from holdfast.ports.access import Principal
+from holdfast.ports.audit.attempts import AttemptJournal
 
 HTTP_REFUSED = 400
 
@@ -65,8 +67,9 @@ class Edge:
     """Every error becomes a reply that reveals nothing internal. Holdfast's own server calls
     `respond` and `log_reply`; for others, this is an ASGI application."""
 
-    def __init__(self, answer: Respond, cors: Cors | None = None) -> None:
+    def __init__(self, answer: Respond, attempts: AttemptJournal, cors: Cors | None = None) -> None:
         self._answer = answer
+        self._attempts = attempts
         self._cors = cors
         # The level is set before the API is created.
         self._logs_everything = _log.is_enabled_for(DEBUG)
@@ -87,6 +90,8 @@ class Edge:
             reply = unexpected_reply(call.request_id)
         if call.takings:
             reply = reply._replace(headers=(*reply.headers, *rate_headers(call.takings)))
+        if reply.refusal is not None and not call.is_recorded:
+            record_refusal(self._attempts, call, reply.status, *reply.refusal)
         if call.token_organization is None or self._cors is None:
             return reply
         return self._cors.marked(call, reply)
@@ -161,6 +166,7 @@ class Endpoint:
         route = self._route
         call.route_path = route.path
         call.success_status = route.status
+        call.attempt = route.attempt
         try:
             if route.is_public:
                 return await self._answer_anybody(call, receive)
@@ -177,6 +183,7 @@ class Endpoint:
                 body = call.body
                 if body is None or len(body) > BODY_BYTES_MAX:
                     body = await self._read_body(call, receive)
+                    call.body = body if len(body) <= BODY_BYTES_MAX else None
                     # The body may have taken seconds, and the key may have been revoked meanwhile.
                     if self._bearer.recognized(call) is not principal:
                         call.principal = await self._bearer.authenticate(call)

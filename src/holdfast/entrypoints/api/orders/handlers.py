@@ -11,7 +11,7 @@ from holdfast.domain.group.outcomes import AlreadyConverted, Converted
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId
 from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
 from holdfast.domain.orders.start_checkout import StartCheckout
-from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money, metadata_of
 from holdfast.entrypoints.api.access.holders import (
     are_own,
@@ -20,7 +20,7 @@ from holdfast.entrypoints.api.access.holders import (
     refuse_closed,
     refuse_event,
 )
-from holdfast.entrypoints.api.holds.requests import holder_filters, holder_of
+from holdfast.entrypoints.api.holds.requests import holder_of, own_filters
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
@@ -188,6 +188,8 @@ async def _reply_to_sale(context: Context, call: Call, answer: Answer, show: Sho
 def _reply_again(call: Call, read: Callable[[], T | Refusal], show: Callable[[T], object]) -> Reply:
     """The existing order. Runs on the reading thread."""
     found = read()
+    if isinstance(found, Refusal) and found.code is RefusalCode.ALREADY_PAID:
+        call.is_recorded = True  # by the cashier
     reply = reply_to_reading(call, found, show)
     return reply if isinstance(found, Refusal) else as_replayed(reply)
 
@@ -210,7 +212,7 @@ async def list_orders(context: Context, call: Call, query: structs.OrdersQuery) 
 
 
 def _orders_reply(context: Context, call: Call, query: structs.OrdersQuery) -> Reply:
-    only = holder_filters(query, call.principal.reach)
+    only = own_filters(query, call.principal.reach)
     found: Page[Order] | Refusal = Page((), None)
     if only is not None:
         found = checkout.orders(

@@ -29,6 +29,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/holds/{hold_id}/confirm",
+        attempt="hold.convert_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Confirm a paid hold and create its order",
         returns="The hold and its order.",
@@ -42,6 +43,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/checkouts",
+        attempt="checkout.start_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Start a checkout of holds; each is extended once",
         returns="The new checkout.",
@@ -78,6 +80,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/checkouts/{checkout_id}/complete",
+        attempt="hold.convert_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Complete a paid checkout and create one order",
         returns="The new order.",

@@ -17,6 +17,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/events/{event_id}/seats/{seat_id}/reserve",
+        attempt="seat_reserve_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Reserve one specific seat, or get the holder's existing reservation",
         returns="The reservation.",
@@ -69,6 +70,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/sessions/{session_id}/seats/block",
+        attempt="seat.block_failed",
         scope=Scope.SEATS_BLOCK,
         summary="Block seats: take them off sale and end their holds",
         returns="The blocked seats.",
@@ -81,6 +83,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/sessions/{session_id}/seats/unblock",
+        attempt="seat.unblock_failed",
         scope=Scope.SEATS_BLOCK,
         summary="Unblock seats: put them back on sale; sold seats stay sold",
         returns="The unblocked seats.",

@@ -62,7 +62,7 @@ def _index(holder, condition):
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("holdfast", "0016_audit_by_key")]
+    dependencies = [("holdfast", "0019_people")]
     operations = [
         migrations.RunSQL(
             ADD_COLUMNS,

@@ -1,11 +1,11 @@
 """Members of organizations, their sessions on the API, and the log-ins to the admin pages
-(0020_people.sql)."""
+(0019_people.sql)."""
 
 from pathlib import Path
 
 from django.db import migrations, models
 
-FORWARDS = Path(__file__).with_name("0020_people.sql").read_text(encoding="utf-8")
+FORWARDS = Path(__file__).with_name("0019_people.sql").read_text(encoding="utf-8")
 
 # People log in again.
 BACKWARDS = """
@@ -36,7 +36,7 @@ def row(name, table, key, **options):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("holdfast", "0016_audit_by_key"),
+        ("holdfast", "0018_holder_tokens"),
         ("auth", "0012_alter_user_first_name_max_length"),
         ("otp_totp", "0003_add_timestamps"),
         ("otp_static", "0003_add_timestamps"),

@@ -1,11 +1,11 @@
-"""Revocations of holder tokens, and the settings about browsers (0019_holder_tokens.sql)."""
+"""Revocations of holder tokens, and the settings about browsers (0018_holder_tokens.sql)."""
 
 from pathlib import Path
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import migrations, models
 
-FORWARDS = Path(__file__).with_name("0019_holder_tokens.sql").read_text(encoding="utf-8")
+FORWARDS = Path(__file__).with_name("0018_holder_tokens.sql").read_text(encoding="utf-8")
 BACKWARDS = """
 SET LOCAL lock_timeout = '2s';
 DROP TRIGGER announce_origins ON organization;
@@ -19,7 +19,7 @@ ALTER TABLE organization DROP COLUMN allowed_origins, DROP COLUMN anonymous_hold
 
 
 class Migration(migrations.Migration):
-    dependencies = [("holdfast", "0016_audit_by_key")]
+    dependencies = [("holdfast", "0017_waitlist_versions")]
     operations = [
         migrations.RunSQL(
             FORWARDS,

@@ -32,7 +32,7 @@ ALTER TABLE organization {", ".join(f"DROP COLUMN {name}" for name in _COLUMNS)}
 
 
 class Migration(migrations.Migration):
-    dependencies = [("holdfast", "0016_audit_by_key")]
+    dependencies = [("holdfast", "0020_holder_limits")]
     operations = [
         migrations.RunSQL(
             ADD,
