@@ -201,7 +201,8 @@ def test_every_request_with_a_token_counts_for_its_buyer_and_not_for_the_key(
     assert limited.call("GET", path, secret=ann).status_code == 404
     asked = {"session_id": str(SESSION), "ticket_type_id": str(FLOOR), "quantity": 1}
     held = limited.call("POST", "/api/holds", json=asked, secret=ann)
-    assert (held.status_code, left(held)) == (201, '"requests_per_holder";r=0;t=10')
+    assert held.status_code == 201
+    assert left(held).startswith('"requests_per_holder";r=0;')
     assert limited.call("GET", path, secret=ann).status_code == 429
     assert limited.call("GET", path, secret=ben).status_code == 404
     assert limited.call("GET", path).status_code == 404
