@@ -10,7 +10,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast.entrypoints.api.access.password_turns import PasswordTurns, TooManyLogIns
 from holdfast.entrypoints.pages.middleware import PAGES_POLICY
 
-LOGIN_PATH = "/admin/login/"
+# Where a password is checked.
+GUARDED_PATHS = frozenset({"/admin/login/", "/admin/account/two-factor/off/"})
 BODY_BYTES_MAX = 8 * 1024
 BODY_SECONDS_MAX = 10.0
 
@@ -25,7 +26,7 @@ class LoginGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # Django treats `post` as POST.
-        is_log_in = scope["type"] == "http" and scope["path"] == LOGIN_PATH
+        is_log_in = scope["type"] == "http" and scope["path"] in GUARDED_PATHS
         if not is_log_in or scope["method"].upper() in {"GET", "HEAD"}:
             await self._app(scope, receive, send)
             return

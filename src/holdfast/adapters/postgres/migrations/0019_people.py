@@ -16,7 +16,6 @@ DROP POLICY own_people ON auth_user;
 DROP POLICY operators ON auth_user;
 ALTER TABLE auth_user DISABLE ROW LEVEL SECURITY;
 REVOKE ALL ON auth_user FROM holdfast_app;
-GRANT SELECT, INSERT, UPDATE, DELETE ON django_session TO holdfast_operator;
 DROP FUNCTION holdfast_enlist(text, text, bytea, integer, boolean);
 DROP FUNCTION holdfast_find_member_session(bytea, integer);
 DROP FUNCTION holdfast_note_session_use(uuid[]);

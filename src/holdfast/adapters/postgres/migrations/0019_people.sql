@@ -106,7 +106,6 @@ GRANT SELECT, UPDATE ON person TO holdfast_operator;
 GRANT SELECT, INSERT, UPDATE, DELETE ON login_session TO holdfast_operator;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     otp_totp_totpdevice, otp_static_staticdevice, otp_static_statictoken TO holdfast_operator;
-REVOKE ALL ON django_session FROM holdfast_operator;
 
 -- The account with this name, created if there is none. `is_ours`: it was created by the caller's
 -- organization, or is a member of its other side. Only such an account gets an invitation, and only
