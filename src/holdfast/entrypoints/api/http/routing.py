@@ -14,6 +14,7 @@ from holdfast.bootstrap.logs import log_at_once
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.ids import EventId, SessionId
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import JsonValue
 from holdfast.entrypoints.api.access.acting_user import acting_user
 from holdfast.entrypoints.api.access.authentication import Bearer, missing_scope
 from holdfast.entrypoints.api.access.cors import Cors, is_preflight
@@ -91,10 +92,17 @@ class Edge:
         if call.takings:
             reply = reply._replace(headers=(*reply.headers, *rate_headers(call.takings)))
         if reply.refusal is not None and not call.is_recorded:
-            record_refusal(self._attempts, call, reply.status, *reply.refusal)
+            self._record(call, reply.status, *reply.refusal)
         if call.token_organization is None or self._cors is None:
             return reply
         return self._cors.marked(call, reply)
+
+    def _record(self, call: Call, status: int, code: str, details: Mapping[str, JsonValue]) -> None:
+        """A fault of the audit must not cost the caller its answer."""
+        try:
+            record_refusal(self._attempts, call, status, code, details)
+        except Exception:
+            _log.exception("attempt.unrecorded", request_id=call.request_id)
 
     def log_reply(self, call: Call, reply: Reply) -> None:
         """Call after sending the reply. A hold has its own log entry with this request id; a
