@@ -57,6 +57,17 @@ Feature: Rate limits
     Then the request fails with "rate_limit_exceeded"
     And the cart holds 4 tickets
 
+  Scenario: A cart that exchanges its seats pays for the new ones
+    Given a hall with 2 rows of 6 seats where seats are reserved for 5 minutes
+    And the organization allows each buyer 10 seats in 5 minutes
+    When the buyer puts the seats "A1", "A2", "A3", "A4" into the cart
+    And the buyer changes the cart to the seats "A3", "A4", "A5", "A6"
+    Then the response says that 4 of 10 are left
+    When the buyer changes the cart to the seats "A6", "A5", "A4", "A3"
+    Then the response says that 4 of 10 are left
+    When the buyer changes the cart to the seats "B1", "B2", "B3", "B4", "B5"
+    Then the request fails with "rate_limit_exceeded"
+
   Scenario: Other organizations are not affected
     Given tickets are on sale
     And the organization allows each buyer 1 seat in 5 minutes

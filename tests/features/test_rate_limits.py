@@ -5,7 +5,8 @@ import re
 import httpx
 from pytest_bdd import given, parsers, scenarios, then, when
 
-from tests.features.hall_scene import HallScene, hall_scene
+from tests.e2e.cart_calls import seats
+from tests.features.hall_scene import HallScene, hall_scene, names_in
 from tests.features.scene import Scene, Sent, new_key
 from tests.support.patience import wait_until
 from tests.support.platform import Platform, new_platform
@@ -82,6 +83,13 @@ def another_user_reserves(hall: HallScene) -> None:
 @when("the same user reserves the same seat")
 def reserves_the_same(hall: HallScene) -> None:
     hall.scene.repeat(hall.scene.sent[-1])
+
+
+@when(parsers.re(r"the buyer (puts|changes the cart to) the seats (?P<named>.+?)( into the cart)?"))
+def cart_of_seats(hall: HallScene, named: str) -> None:
+    items = [seats(*hall.hall.seats(*names_in(named)))]
+    body = {"session_id": hall.hall.session_id, "customer_email": BUYER, "items": items}
+    hall.scene.repeat(Sent("/api/carts/exchange/hold", body, {}, "PUT"))
 
 
 def last_seat(hall: HallScene) -> str:

@@ -3,6 +3,8 @@
 import secrets
 from uuid import UUID
 
+import structlog
+
 from holdfast.adapters.payments import DemoPayments, TrustingPayments
 from holdfast.adapters.postgres.access.key_watch import KEYS, ORIGINS, TOKENS, KeyWatch
 from holdfast.adapters.postgres.access.keys import PostgresKeys, PostgresKeyStore
@@ -35,6 +37,8 @@ from holdfast.services.access.rates.subjects import Rates, Subjects
 from holdfast.services.access.token_box import TokenBox
 from holdfast.services.access.tokens import HolderAccess, token_authenticator
 from holdfast.services.container import ApiContainer
+
+_log = structlog.get_logger("holdfast.rates")
 
 
 class EngineDependency:
@@ -120,6 +124,8 @@ def _rates(settings: Settings, room: EngineRoom) -> Rates:
         from holdfast.bootstrap.brokers import shared_rates  # noqa: PLC0415
 
         shared = shared_rates(settings)
+        if not settings.token_secrets:
+            _log.warning("rates.secret_is_temporary")
     return Rates(
         RateBook(PostgresRateLimits(room.database)),
         RateLimiter(LocalRates(), shared),

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, fields, replace
 from datetime import datetime
 from enum import Enum, auto
+from functools import partial
 from string import Formatter
 from typing import Any
 from urllib.parse import quote, urlsplit
 from zoneinfo import ZoneInfo
 
-from holdfast.domain.access.rates import RATE_RULE, Rate
+from holdfast.domain.access.rates import SECONDS_MAX, SECONDS_OF_MANY_MAX, Rate, rate_rule
 from holdfast.domain.access.scopes import Mode
 from holdfast.domain.catalog.changes import refuse_policy
 from holdfast.domain.ids import OrganizationId
@@ -89,8 +90,9 @@ def _setting(*about: Any, **more: Any) -> Any:
     return field(default=None, metadata={"setting": Setting(*about, **more)})
 
 
-def _rate(label: str, meaning: str, example: str) -> Any:
-    return _setting(label, meaning, RATE_RULE, example, Rate.parse, 13)
+def _rate(label: str, meaning: str, example: str, seconds_max: int = SECONDS_OF_MANY_MAX) -> Any:
+    check = partial(Rate.parse, seconds_max=seconds_max)
+    return _setting(label, meaning, rate_rule(seconds_max), example, check, 13)
 
 
 @immutable(kw_only=True)
@@ -166,6 +168,7 @@ class Organization:
         "requests per key",
         "Requests with one API key, and in how many seconds.",
         "500/1",
+        SECONDS_MAX,
     )
     rate_requests_per_holder: str | None = _rate(
         "requests per buyer",

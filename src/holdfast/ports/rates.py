@@ -34,10 +34,12 @@ class Level(NamedTuple):
 
 
 class Count(NamedTuple):
-    """Whether all wants were taken, or none, and the level of each."""
+    """Whether all wants were taken, or none, and the level of each. `is_crowded` if there are more
+    subjects than can be counted."""
 
     is_taken: bool
     levels: Sequence[Level]
+    is_crowded: bool = False
 
 
 class RatesUnavailable(Exception):

@@ -118,6 +118,45 @@ def test_memory_is_bounded_and_organizations_do_not_displace_each_other() -> Non
     assert not rates.take(other, [want(1)]).is_taken
 
 
+def test_other_subjects_displace_no_seats() -> None:
+    rates = LocalRates(Clock(), counts_max=100)
+    rates.take(OWN, [want(10)])
+    for number in range(1_000):
+        rates.take(OWN, [Want("requests_per_address", f"address {number}", TEN, 1)])
+    assert len(rates) == 101
+    assert not rates.take(OWN, [want(1)]).is_taken
+
+
+def test_memory_is_bounded_in_all_and_the_largest_limit_gives_way() -> None:
+    rates = LocalRates(Clock(), counts_in_all_max=100)
+    others = [OrganizationId(uuid4()) for _ in range(20)]
+    for other in others:
+        rates.take(other, [want(10)])
+    for number in range(1_000):
+        rates.take(OWN, [want(1, f"buyer {number}")])
+    assert len(rates) == 100
+    assert not any(rates.take(other, [want(1)]).is_taken for other in others)
+
+
+def test_only_new_subjects_are_too_many() -> None:
+    rates = LocalRates(Clock(), counts_max=3)
+    counts = [rates.take(OWN, [want(1, key)]) for key in ("a", "b", "c", "d", "d", "c")]
+    assert [count.is_crowded for count in counts] == [False, False, False, True, False, False]
+
+
+def test_short_counts_are_removed_before_long_ones_that_were_first() -> None:
+    clock = Clock()
+    rates = LocalRates(clock)
+    rates.take(OWN, [want(1, "long", Rate(10, 86_400))])
+    for number in range(100):
+        rates.take(OWN, [want(1, f"buyer {number}")])
+    clock.now += 400
+    # By requests of another organization: nobody uses this limit any more.
+    for _ in range(200):
+        rates.take(OrganizationId(OWN), [want(0, "x", Rate(10, 7))])
+    assert len(rates) <= 2
+
+
 def test_counts_that_have_ended_are_removed() -> None:
     clock = Clock()
     rates = LocalRates(clock)

@@ -1,15 +1,18 @@
 """Rate limits in requests and answers."""
 
+import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
 
+from holdfast.domain.access.members import SignedIn
 from holdfast.domain.access.rates import Rate, RateLimits
-from holdfast.domain.ids import OrganizationId
+from holdfast.domain.access.roles import Role
+from holdfast.domain.ids import MemberSessionId, OrganizationId
 from holdfast.domain.values import Holder
 from holdfast.services.access.rates.limiter import RateLimiter
 from holdfast.services.access.rates.local import LocalRates
@@ -144,6 +147,39 @@ def test_a_hold_id_of_the_client_can_be_repeated_at_the_limit(limited: World) ->
     assert limited.place(quantity=8, hold_id=hold_id).content == first.content
 
 
+def test_attempts_beyond_the_limit_that_might_be_repetitions_are_counted(limited: World) -> None:
+    limit(limited, seats_per_holder=Rate(2, 300))
+    first = limited.place(headers={"Idempotency-Key": "first"})
+    assert first.status_code == 201
+    reached = engine_calls(limited)
+    for number in range(20):
+        refused = limited.place(headers={"Idempotency-Key": f"order-{number}"})
+        assert refused.status_code == 429
+    # As many as the limit: one may be the answer that got lost.
+    assert len(reached) == 2
+    assert limited.place(user_id="another").status_code == 201
+
+
+def test_true_repetitions_at_the_limit_are_answered_however_many(limited: World) -> None:
+    limit(limited, seats_per_holder=Rate(2, 300))
+    key = {"Idempotency-Key": "first"}
+    first = limited.place(headers=key)
+    for _ in range(5):
+        assert limited.place(headers=key).content == first.content
+
+
+def engine_calls(world: World) -> list[object]:
+    """What reaches the engine from now on."""
+    submit, reached = world.engine.submit_for_callback, list[object]()
+
+    def counted(command: Any, render: Any, deliver: Any) -> None:
+        reached.append(command)
+        submit(command, render, deliver)
+
+    world.engine.submit_for_callback = counted  # type: ignore[method-assign]
+    return reached
+
+
 def test_a_cart_counts_by_what_it_grows_by(limited: World) -> None:
     limit(limited, seats_per_holder=TEN)
     sizes = [(8, 201, 2), (9, 200, 1), (9, 200, 1), (4, 200, 1), (5, 200, 0), (6, 429, 0)]
@@ -164,6 +200,44 @@ def test_requests_are_counted_by_key(limited: World, clock: Clock) -> None:
     assert limited.place().status_code == 429
     clock.now += int(answers[-1].headers["Retry-After"])
     assert limited.place().status_code == 201
+
+
+def test_each_session_of_a_member_counts_like_a_key(limited: World) -> None:
+    limit(limited, requests_per_key=Rate(2, 10))
+    one, other = (member_session(limited) for _ in range(2))
+    statuses = [limited.call("GET", "/api/holds", secret=one).status_code for _ in range(3)]
+    assert statuses == [200, 200, 429]
+    assert limited.call("GET", "/api/holds", secret=other).status_code == 200
+    assert limited.call("GET", "/api/holds").status_code == 200
+
+
+def member_session(world: World) -> str:
+    """A session of the same member as every other one."""
+    secret = world.keys.new_key("holds:read")
+    hashed, principal = world.keys.principals.popitem()
+    member = SignedIn(MemberSessionId(uuid4()), 7, "ann", Role.VIEWER)
+    world.keys.principals[hashed] = replace(principal, key_id=None, member=member)
+    return secret
+
+
+def test_addresses_of_one_ipv6_network_count_together(limited: World) -> None:
+    limit(limited, requests_per_address=Rate(2, 10))
+    hosts = ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:2::3")
+    assert [get_from(limited, host) for host in hosts] == [200, 200, 429]
+    assert get_from(limited, "2001:db8:1:3::1") == 200
+    mapped = ("::ffff:192.0.2.1", "192.0.2.1", "192.0.2.1")
+    assert [get_from(limited, host) for host in mapped] == [200, 200, 429]
+    assert get_from(limited, "192.0.2.2") == 200
+
+
+def get_from(world: World, host: str) -> int:
+    async def send() -> int:
+        transport = httpx.ASGITransport(app=world.api, client=(host, 4711))
+        headers = {"Authorization": f"Bearer {world.secret}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
+            return (await client.get("/api/holds", headers=headers)).status_code
+
+    return asyncio.run(send())
 
 
 def test_invalid_requests_count_too(limited: World) -> None:

@@ -39,6 +39,14 @@ def test_anything_else_is_refused(text: str) -> None:
         check_setting("rate_requests_per_key", text)
 
 
+def test_buyers_and_addresses_are_not_remembered_for_a_day() -> None:
+    check_setting("rate_requests_per_key", "10/86400")
+    for name in NOTHING.keys() - {"rate_requests_per_key"}:
+        check_setting(name, "10/3600")
+        with pytest.raises(InvalidValue, match="in 1 to 3600 seconds"):
+            check_setting(name, "10/3601")
+
+
 @pytest.mark.parametrize(
     ("seconds", "period"),
     [

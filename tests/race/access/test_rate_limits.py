@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -231,6 +232,87 @@ def test_valkey_frees_units_after_the_period_and_forgets_the_count(
             with redis.Redis.from_url(own_valkey.url) as client:
                 while client.dbsize():
                     await asyncio.sleep(0.01)
+
+    asyncio.run(race())
+
+
+def test_what_is_charged_beyond_the_limit_counts_for_all_processes(
+    own_valkey: EmbeddedValkey,
+) -> None:
+    async def race() -> None:
+        one, other = process(own_valkey), process(own_valkey)
+        taking = await one.take(OWN, [want("buyer", 0)])
+        charged = await one.charge(taking, [LIMIT + 5])
+        assert [level.used for level in charged.levels] == [LIMIT + 5]
+        for each in (one, other):
+            assert not (await each.take(OWN, [want("buyer")])).is_taken
+
+    asyncio.run(race())
+
+
+def test_a_call_that_valkey_refuses_fails_alone(own_valkey: EmbeddedValkey) -> None:
+    async def race() -> None:
+        limiter = process(own_valkey)
+        await until_shared(limiter)
+        with redis.Redis.from_url(own_valkey.url) as client:
+            client.set("bad", "no hash")
+        keys = ("good", "bad", "also good")
+        takings = await asyncio.gather(*(limiter.take(OWN, [want(key)]) for key in keys))
+        assert [bool(taking.shared_slots) for taking in takings] == [True, False, True]
+        assert (await limiter.take(OWN, [want("good")])).shared_slots
+
+    asyncio.run(race())
+
+
+def test_valkey_out_of_memory_is_not_lost(own_valkey: EmbeddedValkey) -> None:
+    async def race() -> None:
+        limiter = process(own_valkey)
+        await until_shared(limiter)
+        with redis.Redis.from_url(own_valkey.url) as client:
+            client.config_set("maxmemory-policy", "noeviction")
+            client.config_set("maxmemory", 1)
+            taking = await limiter.take(OWN, [want("buyer")])
+            assert (taking.is_taken, taking.shared_slots) == (True, ())
+            client.config_set("maxmemory", 0)
+        assert (await limiter.take(OWN, [want("buyer")])).shared_slots
+
+    asyncio.run(race())
+
+
+class FailsOnce(ValkeyRates):
+    """Has a bug, in the exchange and in the first attempt to recover from it."""
+
+    bugs = 0
+
+    async def _exchange(self, batch: object) -> list[Any]:
+        if self.bugs == 0:
+            self.bugs = 1
+            raise KeyError("bug")
+        return await super()._exchange(batch)  # type: ignore[arg-type]
+
+    async def _connect(self) -> Any:
+        if self.bugs == 1:
+            self.bugs = 2
+            raise KeyError("bug")
+        return await super()._connect()
+
+
+def test_an_unexpected_error_is_recovered_from(own_valkey: EmbeddedValkey) -> None:
+    async def race() -> None:
+        limiter = RateLimiter(LocalRates(), FailsOnce(own_valkey.url))
+        assert not (await limiter.take(OWN, [want("buyer")])).shared_slots
+        await until_shared(limiter)
+
+    asyncio.run(race())
+
+
+def test_subjects_beyond_the_bound_are_not_stored_in_valkey(own_valkey: EmbeddedValkey) -> None:
+    async def race() -> None:
+        limiter = RateLimiter(LocalRates(counts_max=20), ValkeyRates(own_valkey.url))
+        for number in range(100):
+            assert (await limiter.take(OWN, [want(f"buyer {number}")])).is_taken
+        with redis.Redis.from_url(own_valkey.url) as client:
+            assert client.dbsize() == 20
 
     asyncio.run(race())
 

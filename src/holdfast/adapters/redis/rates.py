@@ -2,12 +2,14 @@
 requests that arrived during the last one.
 
 A server that fails or hangs costs the requests of that round trip a few milliseconds. Then a task
-of its own looks for it, and until it is back nobody waits for it.
+of its own looks for it, and until it is back nobody waits for it. A server that refuses one call,
+because it is out of memory for example, fails that call alone.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +17,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError, ResponseError
 
 from holdfast.ports.rates import SLOTS, Count, Level, RatesUnavailable, Want
 
@@ -34,7 +36,7 @@ _SCRIPTS = tuple(
     (_HERE / name).read_text(encoding="utf-8") for name in ("rates.lua", "rates_back.lua")
 )
 _TAKE, _GIVE_BACK = range(2)
-_ERRORS = (RedisError, OSError, TimeoutError)
+_Answer = list[int] | ResponseError
 
 _log = structlog.get_logger("holdfast.rates")
 
@@ -57,6 +59,7 @@ class ValkeyRates:
         self._queue: deque[_Call] = deque()
         self._running: asyncio.Task[None] | None = None
         self._is_down = False
+        self._is_refusing = False
 
     async def take(self, wants: Sequence[Want]) -> Count:
         loop = asyncio.get_running_loop()
@@ -110,26 +113,31 @@ class ValkeyRates:
                 answers = await self._exchange(batch)
                 for call, answer in zip(batch, answers, strict=True):
                     self._queue.popleft()
-                    if call.answer is not None and not call.answer.done():
-                        call.answer.set_result(answer)
-        except _ERRORS as error:
+                    _tell(call, answer)
+                self._note_refusals(answers)
+        except Exception as error:
             _log.warning("rates.shared_lost", problem=type(error).__name__)
             await self._fail()
             self._go_on(self._recover)
-        except BaseException:
+        except asyncio.CancelledError:
             await self._fail()
             self._running = None
             raise
         else:
             self._running = None
 
+    def _note_refusals(self, answers: Sequence[_Answer]) -> None:
+        """Log the first of a row: a server without memory refuses thousands in a second."""
+        refused = next((each for each in answers if isinstance(each, ResponseError)), None)
+        if refused is not None and not self._is_refusing:
+            _log.warning("rates.shared_refused", problem=type(refused).__name__)
+        self._is_refusing = refused is not None
+
     async def _fail(self) -> None:
         """Answer everybody before anything else."""
         self._is_down = True
         while self._queue:
-            answer = self._queue.popleft().answer
-            if answer is not None and not answer.done():
-                answer.set_exception(RatesUnavailable())
+            _tell(self._queue.popleft(), None)
         await self._disconnect()
 
     async def _recover(self) -> None:
@@ -137,27 +145,32 @@ class ValkeyRates:
             await asyncio.sleep(PAUSE_SECONDS)
             try:
                 await self._connect()
-            except _ERRORS:
+            except Exception:  # it looks again, whatever it was
                 await self._disconnect()
             else:
                 self._is_down = False
                 _log.info("rates.shared_restored")
         self._running = None
 
-    async def _exchange(self, batch: Sequence[_Call]) -> list[list[int]]:
+    async def _exchange(self, batch: Sequence[_Call]) -> list[_Answer]:
         client = self._client or await self._connect()
-        try:
-            return await self._send(client, batch)
-        except NoScriptError:
-            # It was restarted or flushed, and nothing of this batch ran: all use these scripts.
+        answers = await self._send(client, batch)
+        unrun = [at for at, each in enumerate(answers) if isinstance(each, NoScriptError)]
+        if unrun:
+            # It was restarted or flushed.
             await self._load(client)
-            return await self._send(client, batch)
+            again = await self._send(client, [batch[at] for at in unrun])
+            for at, answer in zip(unrun, again, strict=True):
+                answers[at] = answer
+        return answers
 
-    async def _send(self, client: Redis, batch: Sequence[_Call]) -> list[list[int]]:
+    async def _send(self, client: Redis, batch: Sequence[_Call]) -> list[_Answer]:
         pipeline: Any = client.pipeline(transaction=False)
         for script, keys, arguments, _ in batch:
             pipeline.evalsha(self._hashes[script], len(keys), *keys, *arguments)
-        sending: asyncio.Task[list[list[int]]] = asyncio.ensure_future(pipeline.execute())
+        sending: asyncio.Task[list[_Answer]] = asyncio.ensure_future(
+            pipeline.execute(raise_on_error=False)
+        )
         for _ in range(LOOKS):
             await asyncio.wait({sending}, timeout=LOOK_SECONDS)
             if sending.done():
@@ -182,11 +195,18 @@ class ValkeyRates:
     async def _disconnect(self) -> None:
         client, self._client = self._client, None
         if client is not None:
-            try:
+            with suppress(Exception):  # the connection is of no use anyway
                 async with asyncio.timeout(ANSWER_SECONDS_MAX):
                     await client.connection_pool.disconnect()
-            except _ERRORS:
-                pass  # the connection is of no use anyway
+
+
+def _tell(call: _Call, answer: _Answer | None) -> None:
+    if call.answer is None or call.answer.done():
+        return
+    if answer is None or isinstance(answer, ResponseError):
+        call.answer.set_exception(RatesUnavailable())
+    else:
+        call.answer.set_result(answer)
 
 
 def _level(values: Sequence[int]) -> Level:

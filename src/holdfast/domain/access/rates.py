@@ -8,6 +8,9 @@ from holdfast.domain.immutable import immutable
 
 COUNT_MAX = 1_000_000
 SECONDS_MAX = 86_400
+# Of limits on buyers and addresses. There may be any number of them, and each is remembered for the
+# whole period; an organization has few keys.
+SECONDS_OF_MANY_MAX = 3_600
 
 _RATE = re.compile(r"([1-9][0-9]{0,6})/([1-9][0-9]{0,4})", re.ASCII)
 _PREFIX = "rate_"
@@ -22,13 +25,13 @@ class Rate:
     seconds: int
 
     @classmethod
-    def parse(cls, text: str) -> "Rate":
+    def parse(cls, text: str, seconds_max: int = SECONDS_MAX) -> "Rate":
         """Raises ValueError."""
         match = _RATE.fullmatch(text)
         if match is None:
             raise ValueError
         rate = cls(int(match[1]), int(match[2]))
-        if rate.count > COUNT_MAX or rate.seconds > SECONDS_MAX:
+        if rate.count > COUNT_MAX or rate.seconds > seconds_max:
             raise ValueError
         return rate
 
@@ -64,7 +67,10 @@ class RateLimits:
 
 RATE_NAMES = tuple(each.name for each in fields(RateLimits))
 RATE_SETTINGS = tuple(_PREFIX + name for name in RATE_NAMES)
-RATE_RULE = (
-    "must be a number and a period in seconds, such as 10/300:"
-    f" 1 to {COUNT_MAX} in 1 to {SECONDS_MAX} seconds"
-)
+
+
+def rate_rule(seconds_max: int) -> str:
+    return (
+        "must be a number and a period in seconds, such as 10/300:"
+        f" 1 to {COUNT_MAX} in 1 to {seconds_max} seconds"
+    )

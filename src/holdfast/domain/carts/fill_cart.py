@@ -14,7 +14,7 @@ from holdfast.domain.carts.cart import (
     place_new_hold,
     unchanged_cart,
 )
-from holdfast.domain.carts.items import CartAsk, Difference, difference, joined_lines
+from holdfast.domain.carts.items import CartAsk, Difference, acquired, difference, joined_lines
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.footprint import Footprint, Needs
@@ -182,7 +182,9 @@ def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     new = [line for line in lines if not any(line is each for each in found.kept)]
     changed = hold.changed(ledger.now, kept, new, holder, remarks)
     transitions = (*added.fit.ended, Transition(hold, changed, command.origin))
-    return Decision(CartChanged(changed, ledger.now), transitions, passed=added.fit.passed)
+    more = acquired(hold.lines, changed.lines)
+    outcome = CartChanged(changed, ledger.now, acquired=more)
+    return Decision(outcome, transitions, passed=added.fit.passed)
 
 
 def _changed_remarks(command: FillCart, hold: Hold) -> Remarks:

@@ -3,6 +3,7 @@
 
 from holdfast.domain.access.scopes import Scope
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups, TooManyLookups
+from holdfast.entrypoints.api.access.networks import network_of
 from holdfast.entrypoints.api.access.tarpit import Tarpit
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.exchange import Call
@@ -71,7 +72,7 @@ class Bearer:
         if self._authenticator.is_unknown(hashed):
             return None
         try:
-            return await self._lookups.find(hashed, call.address)
+            return await self._lookups.find(hashed, network_of(call.address))
         except TooManyLookups:
             message = (
                 "Too many unrecognized keys are being checked. Wait a few seconds and try again."
@@ -86,7 +87,7 @@ class Bearer:
     async def _delay(self, call: Call) -> None:
         if call.on_delay is not None:
             call.on_delay()
-        await self._tarpit.wait(call.address)
+        await self._tarpit.wait(network_of(call.address))
 
 
 class Tokens:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from holdfast.entrypoints.api.access.networks import network_of
+
 T = TypeVar("T")
 
 WAITING_MAX = 64
@@ -30,7 +32,7 @@ class PasswordTurns:
     async def run(self, address: str, log_in: Callable[[], Awaitable[T]]) -> T:
         """Run one log-in in its turn. It is finished even if its caller is gone, so that the next
         one begins only when its password has been hashed."""
-        if not await self._enter(address):
+        if not await self._enter(network_of(address)):
             await asyncio.sleep(REFUSED_AFTER_SECONDS)
             raise TooManyLogIns
         return await asyncio.shield(asyncio.ensure_future(self._run(log_in)))

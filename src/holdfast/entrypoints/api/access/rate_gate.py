@@ -7,6 +7,7 @@ from math import ceil
 
 from holdfast.domain import refusals
 from holdfast.domain.carts.fill_cart import FillCart
+from holdfast.domain.carts.items import acquired, difference
 from holdfast.domain.carts.renew_cart import RenewCart
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import CartChanged, Placed
@@ -14,6 +15,7 @@ from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.placement import Ask, SeatAsk
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder
+from holdfast.entrypoints.api.access.networks import network_of
 from holdfast.entrypoints.api.fairness.answers import EngineAnswers
 from holdfast.entrypoints.api.fairness.calls import FairCalls
 from holdfast.entrypoints.api.http.exchange import Call
@@ -29,8 +31,8 @@ _SEATS = "seats_per_holder"
 
 
 class RateGate:
-    """Units are taken before the engine decides and given back unless it made a hold, so parallel
-    requests never get more than the limit. Repeated requests cost nothing."""
+    """Units are taken before the engine decides and given back unless it reserved something, so
+    parallel requests never get more than the limit. Repeated requests cost nothing."""
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class RateGate:
             if holder is None
             else ("holder", limits.requests_per_holder, holder.key.bytes)
         )
-        address = ("address", limits.requests_per_address, call.address.encode())
+        address = ("address", limits.requests_per_address, network_of(call.address).encode())
         wants = [
             self._subjects.want(principal.organization_id, f"requests_per_{name}", rate, subject)
             for name, rate, subject in (caller, address)
@@ -75,27 +77,43 @@ class RateGate:
         wants = self._wants(call, command.holder, _units(command.asks))
         refusal = await self._take(call, wants) if wants else None
         if refusal is None:
-            return await self._answered(call, command, render, 0)
+            return await self._answered(call, command, render)
         is_over_seats = refusal.details["limit"] == _SEATS
         if is_over_seats and (command.idempotency is not None or command.named_seats):
-            # It may be a repetition, which the engine alone can tell.
-            return await self._engine.answer(replace(command, over_rate=refusal), render)
+            return await self._repeated(call, command, render, refusal)
         return self._refused(command, refusal)
 
+    async def _repeated(
+        self, call: Call, command: PlaceHold, render: Render | None, refusal: Refusal
+    ) -> Answer:
+        """Beyond the limit, the engine alone can tell a repetition. A buyer who sends other things
+        gets so far as often as the limit allows seats; then nothing of theirs reaches it."""
+        assert call.limits is not None
+        assert call.limits.seats_per_holder is not None
+        own, rate = call.principal.organization_id, call.limits.seats_per_holder
+        attempt = self._subjects.want(own, "attempts_per_holder", rate, command.holder.key.bytes)
+        taking = await self._limiter.take(own, [attempt])
+        if not taking.is_taken:
+            return self._refused(command, refusal)
+        answer = await self._engine.answer(replace(command, over_rate=refusal), render)
+        if not isinstance(answer.outcome, Refusal):
+            self._limiter.give_back(taking, [1])
+        return answer
+
     async def fill(self, call: Call, command: FillCart, render: Render | None) -> Answer:
-        """A cart counts by what it grows by. Others may change it meanwhile: then it still counts
-        at least what it holds."""
+        """A cart counts by what its hold did not have. Others may change it meanwhile: the engine
+        says what it really got."""
         if call.limits is None:
             return await self._engine.answer(command, render)
         seen = await self._cart(call, command.cart)
         if isinstance(seen, Refusal):
             return Answer(seen)
-        held = 0
-        if seen is not None and seen.hold.is_active(seen.at):
-            held = seen.hold.quantity
-        units = max(0, _units([each.ask for each in command.asks]) - held)
+        had = seen.hold.lines if seen is not None and seen.hold.is_active(seen.at) else ()
+        found = difference(had, command.asks, command.group_id)
+        parts = [ask for ask, _ in found.parts]
+        units = acquired(had, (*found.kept, *found.reduced), parts)
         wants = self._wants(call, command.holder, units)
-        return await self._answer(call, command, render, wants, held)
+        return await self._answer(call, command, render, wants)
 
     async def renew(self, call: Call, command: RenewCart, render: Render | None) -> Answer:
         if call.limits is None:
@@ -107,7 +125,7 @@ class RateGate:
             return await self._engine.answer(command, render)
         units = 0 if seen.hold.is_live(seen.at) else seen.hold.quantity
         wants = self._wants(call, command.holder or seen.hold.holder, units)
-        return await self._answer(call, command, render, wants, seen.hold.quantity - units)
+        return await self._answer(call, command, render, wants)
 
     async def _answer(
         self,
@@ -115,29 +133,25 @@ class RateGate:
         command: FillCart | RenewCart,
         render: Render | None,
         wants: Sequence[Want],
-        held: int,
     ) -> Answer:
         refusal = await self._take(call, wants) if wants else None
         if refusal is not None:
             return self._refused(command, refusal)
-        return await self._answered(call, command, render, held)
+        return await self._answered(call, command, render)
 
-    async def _answered(
-        self, call: Call, command: Command, render: Render | None, held: int
-    ) -> Answer:
-        """Give back what was not used: all of it, unless there is a new hold, and the difference if
-        that is smaller than asked for."""
+    async def _answered(self, call: Call, command: Command, render: Render | None) -> Answer:
+        """Give back what was not used, and charge what was used without having been taken: a cart
+        may have changed since it was read."""
         answer = await self._engine.answer(command, render)
-        outcome = answer.outcome
-        used = 0
-        if isinstance(outcome, Placed | CartChanged) and not outcome.is_repeat:
-            used = max(0, outcome.hold.quantity - held)
         taking = call.takings[-1] if call.takings else None
         if taking is not None and taking.wants[-1].name == _SEATS:
-            unused = taking.wants[-1].units - used
+            others = [0] * (len(taking.wants) - 1)
+            unused = taking.wants[-1].units - _reserved(answer)
             if unused > 0:
-                units = [0] * (len(taking.wants) - 1) + [unused]
-                call.takings = (*call.takings[:-1], self._limiter.give_back(taking, units))
+                taking = self._limiter.give_back(taking, [*others, unused])
+            elif unused < 0:
+                taking = await self._limiter.charge(taking, [*others, -unused])
+            call.takings = (*call.takings[:-1], taking)
         return answer
 
     def _wants(self, call: Call, holder: Holder, units: int) -> list[Want]:
@@ -188,6 +202,15 @@ def rate_headers(takings: Sequence[Taking]) -> tuple[tuple[bytes, bytes], ...]:
         (b"ratelimit-policy", ", ".join(policies).encode("ascii")),
         (b"ratelimit", ", ".join(rests).encode("ascii")),
     )
+
+
+def _reserved(answer: Answer) -> int:
+    match answer.outcome:
+        case Placed(is_repeat=False, hold=hold):
+            return hold.quantity
+        case CartChanged(is_repeat=False, acquired=more):
+            return more
+    return 0
 
 
 def _units(asks: Sequence[Ask | SeatAsk]) -> int:

@@ -6,13 +6,16 @@ the second: it may be down, hang, restart empty or be flushed.
 """
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from math import ceil
 
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.immutable import immutable
 from holdfast.ports.rates import Count, Level, RatesUnavailable, SharedRates, Want
 from holdfast.services.access.rates.local import LocalRates
+
+# Fits always, and is exact in Lua, too.
+_UNLIMITED = 2**53
 
 
 @immutable
@@ -49,7 +52,7 @@ class RateLimiter:
         if not own.is_taken:
             return Taking(organization_id, wants, False, own.levels)
         local_slots = [level.slot for level in own.levels]
-        shared = await self._take_shared(wants)
+        shared = None if own.is_crowded else await self._take_shared(wants)
         if shared is None:
             levels = _after(own, wants)
             return Taking(organization_id, wants, True, levels, local_slots)
@@ -71,6 +74,16 @@ class RateLimiter:
             for level, less in zip(taking.levels, units, strict=True)
         ]
         return Taking(taking.organization_id, taking.wants, True, levels)
+
+    async def charge(self, taking: Taking, units: Sequence[int]) -> Taking:
+        """Take so many more of each want, even beyond the limit: they are used already, and the
+        next request has to be refused. Returns what is taken now."""
+        wants = [
+            want._replace(units=more, rate=replace(want.rate, count=_UNLIMITED))
+            for want, more in zip(taking.wants, units, strict=True)
+        ]
+        charged = await self.take(taking.organization_id, wants)
+        return Taking(taking.organization_id, taking.wants, True, charged.levels)
 
     def close(self) -> None:
         if self._shared is not None:

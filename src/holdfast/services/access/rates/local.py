@@ -2,39 +2,41 @@
 of another."""
 
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
-from holdfast.domain.access.rates import Rate
 from holdfast.domain.ids import OrganizationId
 from holdfast.ports.rates import SLOTS, Count, Level, Want
 
-# Counts kept for one organization. Beyond that, the one unused for the longest is forgotten.
+# Counts kept for one limit of an organization. Beyond that, the one unused for the longest is
+# forgotten, so changing addresses cannot displace the seats of buyers.
 COUNTS_MAX = 50_000
-# Ended counts removed for each request.
+# Counts kept in all. Beyond that, the limit that has most of them forgets one. A count has 0.7 KB,
+# or up to 3 KB if it was used in each of its slots: 70 to 300 MB in the worst case.
+COUNTS_IN_ALL_MAX = 100_000
+# Ended counts removed for each want.
 _REMOVED_MAX = 2
 
 
 class _Window:
     """What was taken in each slot, oldest first."""
 
-    __slots__ = ("rate", "taken", "used")
+    __slots__ = ("taken", "used")
 
-    def __init__(self, rate: Rate) -> None:
-        self.rate = rate
-        self.taken: deque[list[int]] = deque()
+    def __init__(self) -> None:
+        self.taken: dict[int, int] = {}
         self.used = 0
 
     def forget_before(self, slot: int) -> None:
-        while self.taken and slot - self.taken[0][0] > SLOTS:
-            self.used -= self.taken.popleft()[1]
+        while self.taken and slot - (first := next(iter(self.taken))) > SLOTS:
+            self.used -= self.taken.pop(first)
 
     def level(self, want: Want, slot: int, now: float) -> Level:
         width = want.rate.seconds / SLOTS
         too_many = self.used + want.units - want.rate.count if want.units else 0
-        ends = [(taken_in + SLOTS + 1) * width - now for taken_in, _ in self.taken]
+        ends = [(taken_in + SLOTS + 1) * width - now for taken_in in self.taken]
         wait: float | None = 0.0 if too_many <= 0 else None
-        for end, (_, units) in zip(ends, self.taken, strict=True):
+        for end, units in zip(ends, self.taken.values(), strict=True):
             if too_many <= 0:
                 break
             too_many -= units
@@ -42,78 +44,111 @@ class _Window:
         return Level(self.used, slot, ends[0] if ends else 0.0, wait)
 
     def take(self, slot: int, units: int) -> None:
-        if self.taken and self.taken[-1][0] == slot:
-            self.taken[-1][1] += units
-        else:
-            self.taken.append([slot, units])
+        self.taken[slot] = self.taken.get(slot, 0) + units
         self.used += units
 
     def give_back(self, slot: int, units: int) -> None:
-        for each in self.taken:
-            if each[0] == slot:
-                units = min(units, each[1])
-                each[1] -= units
-                self.used -= units
+        units = min(units, self.taken.get(slot, 0))
+        if units:
+            self.taken[slot] -= units
+            self.used -= units
+
+
+# One limit: its organization, name and period. All its counts last equally long.
+_Limit = tuple[OrganizationId, str, int]
+_Windows = OrderedDict[str, _Window]
+_NONE: _Windows = OrderedDict()
 
 
 class LocalRates:
     """Used on the event loop only, and never waits."""
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, counts_max: int = COUNTS_MAX
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        counts_max: int = COUNTS_MAX,
+        counts_in_all_max: int = COUNTS_IN_ALL_MAX,
     ) -> None:
         self._clock = clock
         self._counts_max = counts_max
-        self._windows: dict[OrganizationId, OrderedDict[str, _Window]] = {}
+        self._counts_in_all_max = counts_in_all_max
+        self._windows: OrderedDict[_Limit, _Windows] = OrderedDict()
+        self._size = 0
 
     def take(self, organization_id: OrganizationId, wants: Sequence[Want]) -> Count:
         """All or nothing."""
         now = self._clock()
-        windows = self._windows.setdefault(organization_id, OrderedDict())
-        self._remove_ended(windows, now)
-        found = [self._window(windows, want, now) for want in wants]
+        for want in wants:
+            self._remove_ended(_limit(organization_id, want), now)
+        if self._windows:
+            # Of limits that nobody uses any more, too: each has its turn.
+            self._remove_ended(next(iter(self._windows)), now)
+        crowded = [self._make_room(_limit(organization_id, want), want.key) for want in wants]
+        found = [self._window(_limit(organization_id, want), want, now) for want in wants]
         levels = [
-            window.level(want, _slot(want.rate, now), now)
+            window.level(want, _slot(want.rate.seconds, now), now)
             for window, want in zip(found, wants, strict=True)
         ]
         is_taken = all(level.wait_seconds == 0 for level in levels)
         if is_taken:
             for window, want, level in zip(found, wants, levels, strict=True):
                 window.take(level.slot, want.units)
-        return Count(is_taken, levels)
+        return Count(is_taken, levels, any(crowded))
 
     def give_back(
         self, organization_id: OrganizationId, wants: Sequence[Want], slots: Sequence[int]
     ) -> None:
-        windows = self._windows.get(organization_id, OrderedDict())
         for want, slot in zip(wants, slots, strict=True):
-            window = windows.get(want.key)
+            windows = self._windows.get(_limit(organization_id, want))
+            window = None if windows is None else windows.get(want.key)
             if window is not None:
                 window.give_back(slot, want.units)
 
     def __len__(self) -> int:
-        return sum(map(len, self._windows.values()))
+        return self._size
 
-    def _window(self, windows: OrderedDict[str, _Window], want: Want, now: float) -> _Window:
+    def _window(self, limit: _Limit, want: Want, now: float) -> _Window:
+        windows = self._windows.setdefault(limit, OrderedDict())
         window = windows.get(want.key)
         if window is None:
-            window = windows[want.key] = _Window(want.rate)
-            if len(windows) > self._counts_max:
-                windows.popitem(last=False)
+            window = windows[want.key] = _Window()
+            self._size += 1
         windows.move_to_end(want.key)
-        window.forget_before(_slot(want.rate, now))
+        window.forget_before(_slot(want.rate.seconds, now))
         return window
 
-    def _remove_ended(self, windows: OrderedDict[str, _Window], now: float) -> None:
-        for _ in range(_REMOVED_MAX):
-            key, window = next(iter(windows.items()), (None, None))
-            if key is None or window is None:
-                return
-            window.forget_before(_slot(window.rate, now))
+    def _make_room(self, limit: _Limit, key: str) -> bool:
+        """Forget a count if a new one needs its room. Whether this limit has too many."""
+        windows = self._windows.get(limit, _NONE)
+        if key in windows:
+            return False
+        full = limit if len(windows) >= self._counts_max else None
+        if full is None and self._size >= self._counts_in_all_max:
+            full = max(self._windows, key=lambda each: len(self._windows[each]))
+        if full is not None:
+            self._windows[full].popitem(last=False)
+            self._size -= 1
+        return full == limit
+
+    def _remove_ended(self, limit: _Limit, now: float) -> None:
+        windows = self._windows.get(limit)
+        if windows is None:
+            return
+        self._windows.move_to_end(limit)
+        for _ in range(min(_REMOVED_MAX, len(windows))):
+            key, window = next(iter(windows.items()))
+            window.forget_before(_slot(limit[-1], now))
             if window.used:
                 return
             del windows[key]
+            self._size -= 1
+        if not windows:
+            del self._windows[limit]
 
 
-def _slot(rate: Rate, now: float) -> int:
-    return int(now * SLOTS / rate.seconds)
+def _limit(organization_id: OrganizationId, want: Want) -> _Limit:
+    return (organization_id, want.name, want.rate.seconds)
+
+
+def _slot(seconds: int, now: float) -> int:
+    return int(now * SLOTS / seconds)
