@@ -47,10 +47,21 @@ class Api(Edge):
         self._large_reads = FairCalls("holdfast-large-read", LARGE_READS, bound_seconds, turns)
         self._imports = FairCalls("holdfast-import", IMPORTS, bound_seconds, turns)
         self._log_ins = LogInThread(turns_of_passwords)
-        seat_finder = SeatFinder(container.seats)
         engine = EngineAnswers(container.submit, bound_seconds)
         self._limiter = container.rates.limiter
-        context = Context(
+        context = self._context(container, engine, turns)
+        holders = container.holders
+        self._key_lookups = KeyLookups(container.authenticator, bound_seconds)
+        self._token_lookups = KeyLookups(holders.authenticator, bound_seconds, "tokens")
+        tokens, cors = Tokens(holders, self._token_lookups), Cors(holders.origins)
+        bearer = Bearer(container.authenticator, self._key_lookups, tokens, Tarpit())
+        routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
+        router = Router(routes, context, bearer, documents(routes), cors)
+        super().__init__(router, container.attempts, cors)
+
+    def _context(self, container: ApiContainer, engine: EngineAnswers, turns: ReadTurns) -> Context:
+        seat_finder = SeatFinder(container.seats)
+        return Context(
             engine=engine,
             rates=RateGate(
                 container.rates, engine, container.attempts, self._reads, container.holds
@@ -101,14 +112,6 @@ class Api(Edge):
             ),
             turns=turns,
         )
-        holders = container.holders
-        self._key_lookups = KeyLookups(container.authenticator, bound_seconds)
-        self._token_lookups = KeyLookups(holders.authenticator, bound_seconds, "tokens")
-        tokens, cors = Tokens(holders, self._token_lookups), Cors(holders.origins)
-        bearer = Bearer(container.authenticator, self._key_lookups, tokens, Tarpit())
-        routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
-        router = Router(routes, context, bearer, documents(routes), cors)
-        super().__init__(router, container.attempts, cors)
 
     def close(self) -> None:
         for calls in (self._reads, self._large_reads, self._imports):
