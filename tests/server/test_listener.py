@@ -73,11 +73,12 @@ class _OutOfFiles(socket.socket):
     """The process has no more files, for a while."""
 
     failures = 0
+    reason = errno.EMFILE
 
     def accept(self) -> tuple[socket.socket, object]:
         if self.failures:
             self.failures -= 1
-            raise OSError(errno.EMFILE, "Too many open files")
+            raise OSError(self.reason, "no")
         return super().accept()
 
 
@@ -96,6 +97,25 @@ def test_a_process_without_files_accepts_again_later(monkeypatch: pytest.MonkeyP
         assert not listening.failures
         own.close()
         writer.close()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("reason", [errno.ECONNABORTED, errno.EPROTO, errno.ENETDOWN])
+def test_a_connection_that_failed_does_not_delay_the_next(reason: int) -> None:
+    """Without a pause: the listener would be deaf for a second."""
+
+    async def scenario() -> None:
+        listening = _OutOfFiles()
+        listening.failures, listening.reason = 3, reason
+        listening.bind(("127.0.0.1", 0))
+        own = Listener(listening, asyncio.Protocol)
+        with socket.create_connection(listening.getsockname()):
+            while listening.failures:
+                await asyncio.sleep(0)
+            assert own._pause is None
+            assert len(own._opening) == 1, "accepted in the same turn"
+            own.close()
 
     run(scenario)
 

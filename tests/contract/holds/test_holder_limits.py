@@ -9,10 +9,11 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import ResourceKind
 from holdfast.domain.group.outcomes import NOTHING_MORE, Outcome, Placed
 from holdfast.domain.group.plan import GroupPlan
-from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.policy import HOLDER_UNITS_MAX, HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
+from holdfast.ports.store import Wanted
 from tests.contract.asking import (
     ask,
     changed,
@@ -274,6 +275,8 @@ def test_waiting_places_count_so_that_promotion_exceeds_no_limit(
     assert is_refused_by(ask(engine, venue.place(("standing", 2))), "holder_units_max")
     placed(engine, venue.place(("seat", 1)))
     assert is_refused_by(ask(engine, venue.place(("seat", 1))), "holder_units_max")
+    refusal = refused(engine, venue.place(("seat", 2)))
+    assert "retry_after_seconds" not in refusal.details, "it may have been promoted by then"
     ask(engine, venue.release(taken.id))
     assert world.hold(venue, waits.id).is_active(world.now())
     assert refused(engine, venue.place(("seat", 1))).details["current"] == 4
@@ -370,3 +373,54 @@ def test_a_holder_is_locked_and_read_only_where_a_limit_applies(
     footprint = GroupPlan(survey).footprint(command)
     assert bool(footprint.required_of(ResourceKind.HOLDER)) is is_read
     assert (footprint.holding is not None) is is_read
+
+
+def test_of_rivals_only_the_first_is_locked_and_read(world: World) -> None:
+    """Most of a stampede is refused before anything is counted."""
+    venue = club(world, holder_units_max=1)
+    rivals = [venue.seats("Stalls A 1", holder=Holder(user_id=f"user-{n}")) for n in range(5)]
+    connection = world.store.connect()
+    plan = GroupPlan(connection.survey(rivals[0].needs(NOTHING_MORE)))
+    connection.close()
+    footprints = [plan.footprint(rival) for rival in rivals]
+    assert [len(each.required_of(ResourceKind.HOLDER)) for each in footprints] == [1, 0, 0, 0, 0]
+    assert [each.holding is not None for each in footprints] == [True, *[False] * 4]
+
+
+def test_rivals_for_a_free_seat_are_counted_nevertheless(world: World, engine: Admission) -> None:
+    venue = club(world, holder_units_max=1)
+    people = [Holder(user_id=name) for name in ("full", "full too", "new", "late")]
+    for person in people[:2]:
+        placed(engine, venue.place(("standing", 1), holder=person))
+    rivals = [venue.seats("Stalls A 1", holder=person) for person in people]
+    full, full_too, new, late = in_one_group(world.store, *rivals)
+    assert is_refused_by(full, "holder_units_max")
+    assert is_refused_by(full_too, "holder_units_max")
+    assert isinstance(new, Placed)
+    assert isinstance(late, Refusal)
+    assert late.code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
+
+
+def test_what_a_locked_holder_has_is_not_known(world: World) -> None:
+    """It was read without the lock, so another command of the group must not count it."""
+    command = club(world, holder_units_max=1).place(("standing", 1))
+    first, second = world.store.connect(), world.store.connect()
+    footprint = GroupPlan(first.survey(command.needs(NOTHING_MORE))).footprint(command)
+    assert footprint.holding is not None
+    wanted = Wanted(footprint.required, holdings=[footprint.holding])
+    with first.group() as group, second.group() as other:
+        assert footprint.holding.key in group.lock_and_read(wanted).holdings
+        ledger = other.lock_and_read(wanted)
+        assert set(footprint.required_of(ResourceKind.HOLDER)) <= ledger.skipped
+        assert not ledger.holdings
+    first.close()
+    second.close()
+
+
+def test_carts_are_counted_among_hundreds_of_other_holds(world: World) -> None:
+    venue = world.build(replace(a_plan(holder_carts_max=2), pools={"floor": 1000}))
+    singles = [venue.place(("standing", 1)) for _ in range(HOLDER_UNITS_MAX + 10)]
+    carts = [venue.fill(f"cart-{number}", {"a": ("standing", 1)}) for number in range(3)]
+    outcomes = in_one_group(world.store, *singles, *carts)
+    assert all(isinstance(outcome, Placed) for outcome in outcomes[:-1])
+    assert is_refused_by(outcomes[-1], "holder_carts_max")

@@ -16,6 +16,7 @@ from tests.postgres.large import (
     HOT,
     LAPSED_SECONDS,
     SEATS,
+    SESSIONS,
     Large,
     keys,
     touched,
@@ -196,6 +197,38 @@ def test_what_a_bot_has_in_an_event_is_counted_without_its_history(large: Large,
     kind = "user" if is_by_user else "email"
     used = {node.get("Index Name") for node in of_holds}
     assert used == {f"hold_by_{kind}", f"hold_over_by_{kind}"}
+
+
+@pytest.mark.parametrize("name", ["HOLDINGS_BY_EMAIL", "HOLDINGS_BY_USER"])
+def test_the_sessions_of_an_event_where_a_holder_has_nothing_are_not_looked_into(
+    large: Large, name: str
+) -> None:
+    """On tables without statistics. The event has two thousand sessions, and the holder was in
+    three; another has held in hundreds of them."""
+    holder = f"visitor-{name.lower()}@example.com"
+    made = {
+        "organization": large.organization_id,
+        "user": holder if name == "HOLDINGS_BY_USER" else None,
+        "email": holder,
+        "status": "active",
+        "minutes": 5,
+        "count": 2,
+    }
+    event_id, sessions = large.sessions_of_event()
+    assert len(sessions) >= SESSIONS
+    for session in sessions[:3]:
+        large.owner.execute(SOLD, {**made, "session": session})
+    other = {**made, "user": "everywhere", "email": "everywhere@example.com"}
+    for session in sessions[:300]:
+        large.owner.execute(SOLD, {**other, "session": session})
+    query = getattr(statements, name)
+    people = ([large.organization_id], [sessions[-1]], [event_id], [holder])
+    ((_, live, sold, _),) = large.engine_rows(query, people)
+    assert (len(live), sold) == (6, 0)
+    nodes = large.plan(large.engine, query, people, measured=True)
+    assert all(node["Node Type"] != "Seq Scan" for node in nodes)
+    assert max(node["Actual Loops"] for node in nodes) <= 4, "of its three sessions, and the end"
+    assert touched(nodes) <= 6
 
 
 def test_lapsed_units_are_summed_up_to_the_current_second(large: Large) -> None:

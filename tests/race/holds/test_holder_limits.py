@@ -1,6 +1,7 @@
 """One holder against the limits per holder, over two engines and over two server processes. Each
 race has a control: without the lock of the holder, the limit is exceeded."""
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,14 +11,19 @@ from typing import Any
 import psycopg
 import pytest
 
+from holdfast.adapters.postgres.engine.group import PostgresGroup
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import ResourceKind
-from holdfast.domain.group.outcomes import Extended, Placed
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.outcomes import Extended, Outcome, Placed
+from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import HoldPolicy, PolicyOverride, nearest_policy
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.ports.store import GroupWrites
 from tests.contract.venues import Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.race.guards import TwoEngines, slowly, unlocked, without
+from tests.race.last_moment import set_ends
 from tests.support.auditing import assert_sound
 from tests.support.crowds import Crowd, Reply
 from tests.support.databases import DatabaseFactory
@@ -96,7 +102,6 @@ def test_control_without_the_holder_lock_a_limit_is_exceeded(
 
 
 def test_tickets_that_are_being_paid_for_are_counted_once(two_engines: TwoEngines) -> None:
-    """A payment does not take the holder's lock: its hold is either live or sold."""
     world, _ = two_engines
     for _ in range(20):
         nights = two_nights(world, "holder_units_max")
@@ -107,6 +112,77 @@ def test_tickets_that_are_being_paid_for_are_counted_once(two_engines: TwoEngine
         all_at_once(two_engines, iter(mixed))
         assert had(world, nights)["holder_units_max"] == LIMITS["holder_units_max"]
     assert_sound(world.url)
+
+
+class Stopped:
+    """Stops the group of an engine that would commit one of these holds, after its decision."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, hold_ids: set[HoldId]) -> None:
+        self.decided, self.may_commit, self.others = (threading.Event() for _ in range(3))
+        write, read = PostgresGroup.write_and_commit, PostgresGroup.lock_and_read
+
+        def stop(group: PostgresGroup, writes: GroupWrites) -> None:
+            if any(each.after.id in hold_ids for each in writes.transitions):
+                self.decided.set()
+                assert self.may_commit.wait(ANSWER_SECONDS)
+            write(group, writes)
+
+        def see(group: PostgresGroup, *wanted: Any) -> Ledger:
+            ledger = read(group, *wanted)
+            if self.decided.is_set():
+                self.others.set()
+            return ledger
+
+        monkeypatch.setattr(PostgresGroup, "write_and_commit", stop)
+        monkeypatch.setattr(PostgresGroup, "lock_and_read", see)
+
+
+LAST_MOMENT: dict[str, Callable[[Venue, HoldId], Command]] = {
+    "extend": lambda venue, hold_id: venue.extend(hold_id, 60),
+    "check out": lambda venue, hold_id: venue.check_out(hold_id),
+    "convert": lambda venue, hold_id: venue.convert(hold_id),
+}
+
+
+def at_the_last_moment(
+    two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch, name: str
+) -> Outcome | None:
+    """A holder with all the tickets that are allowed saves them in time. That is decided, but not
+    committed, when their time is up and the holder asks another server for one more."""
+    world, (first, second) = two_engines
+    nights = two_nights(world, "holder_units_max")
+    (placed,) = all_at_once(two_engines, iter([nights[0].place((TYPES[0], 7))]))
+    assert isinstance(placed, Placed)
+    hold_id = placed.hold.id
+    stopped = Stopped(monkeypatch, {hold_id})
+    with psycopg.connect(world.url, autocommit=True) as owner:
+        set_ends(owner, nights[0], [hold_id], 0.5)
+        saved = first.submit(LAST_MOMENT[name](nights[0], hold_id))
+        assert stopped.decided.wait(ANSWER_SECONDS)
+        owner.execute("SELECT pg_sleep_until(expires_at) FROM hold WHERE id = %s", [hold_id])
+    more = second.submit(nights[1].place((TYPES[1], 1)))
+    assert stopped.others.wait(ANSWER_SECONDS)
+    stopped.may_commit.set()
+    assert not isinstance(saved.result(ANSWER_SECONDS).outcome, Refusal), "it came in time"
+    return more.result(ANSWER_SECONDS).outcome
+
+
+@pytest.mark.parametrize("name", LAST_MOMENT)
+def test_a_hold_that_is_saved_at_the_last_moment_counts(
+    two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    outcome = at_the_last_moment(two_engines, monkeypatch, name)
+    assert isinstance(outcome, Refusal)
+    assert outcome.details["current"] == 7
+
+
+@pytest.mark.parametrize("name", LAST_MOMENT)
+def test_control_without_the_holder_lock_it_does_not_count(
+    two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    unlocked(monkeypatch, ResourceKind.HOLDER)
+    outcome = at_the_last_moment(two_engines, monkeypatch, name)
+    assert isinstance(outcome, Placed)
 
 
 def extensions(two_engines: TwoEngines, limit: int) -> int:

@@ -137,6 +137,7 @@ class MemoryGroup:
             self._read(resource, ledger)
         for holding in wanted.holdings:
             ledger.holdings[holding.key] = self._holdings(holding)
+        ledger.forget_unlocked_holdings()
         ledger.seatings = seatings_of(store, wanted.seatings & ledger.waitlists.keys(), ledger.now)
         ledger.receipts |= store.receipts.intersection(wanted.receipts)
         self._read_payments(wanted, ledger)

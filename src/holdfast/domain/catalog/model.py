@@ -157,6 +157,11 @@ class SessionCatalog:
         return found
 
     @property
+    def counts_holds(self) -> bool:
+        """Whether a new hold depends on what its holder has already."""
+        return self.limits_holders or self.allows_one_hold
+
+    @property
     def key(self) -> SessionKey:
         return (self.organization_id, self.session_id)
 

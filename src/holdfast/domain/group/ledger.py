@@ -194,6 +194,12 @@ class Ledger:
             if seat is None or seat.is_free(self.now):
                 self.freed.add(claim.session_key)
 
+    def forget_unlocked_holdings(self) -> None:
+        """Forget what was read of holders whom somebody else has locked: it may be changing."""
+        for _, organization_id, person in self.skipped:
+            for key in [each for each in self.holdings if each[::2] == (organization_id, person)]:
+                del self.holdings[key]
+
     def holdings_in_event(self, session: SessionCatalog, holder: Holder) -> Holdings | None:
         return self.holdings.get((session.organization_id, session.event_id, holder.key))
 

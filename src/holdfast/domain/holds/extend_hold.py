@@ -1,14 +1,17 @@
 """Extends a hold for its holder or an operator, and the rules of its lifetime."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from holdfast.domain import refusals
 from holdfast.domain.access.reach import Reach
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.command import FailedAction, HoldCommand
+from holdfast.domain.group.footprint import Footprint
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, Extended, NeedsMore
+from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.hold import Hold, rounded_up
 from holdfast.domain.holds.placement import Asked
@@ -42,6 +45,11 @@ class ExtendHold(HoldCommand):
             raise InvalidValue(
                 "invalid_seconds", f"seconds must be between 1 and {TTL_SECONDS_MAX}"
             )
+
+    def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
+        footprint = HoldCommand.footprint(self, plan, learnt)  # super() fails with slots
+        holders = plan.holders_of(plan.known((self.hold_key,)))
+        return replace(footprint, required=footprint.required | holders) if holders else footprint
 
     def decide(self, ledger: Ledger) -> Decision:
         hold = ledger.holds.get(self.hold_key)

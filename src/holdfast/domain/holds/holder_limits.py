@@ -70,7 +70,8 @@ class _Change:
             current = bought + sum(map(counted, live))
             replaced = sum(counted(each) for each in live if each.id in self.replaced)
             wanted = current - replaced + counted(self.hold)
-            is_above = wanted > limit or not self.known.is_complete
+            # All carts are known in any case.
+            is_above = wanted > limit or not (self.known.is_complete or name == "holder_carts_max")
             if is_above and wanted > current:
                 seconds = self._seconds_until_fewer(wanted - limit, counted, cooldown)
                 return refusals.holder_limit_reached(name, limit, current, seconds)
@@ -79,10 +80,12 @@ class _Change:
     def _seconds_until_fewer(
         self, excess: int, counted: Callable[[LiveHold], int], cooldown: timedelta
     ) -> int | None:
-        """When enough of the other live holds have expired, if ever; their end starts a
-        cooldown."""
+        """When enough of the other live holds have expired, if ever; their end starts a cooldown.
+        Waiting holds may be promoted before their time is up, so they promise nothing."""
+        if not self.known.is_complete:
+            return None
         for hold in self.known.live(self.now):
-            if hold.id not in self.replaced:
+            if hold.id not in self.replaced and not hold.is_waiting:
                 excess -= counted(hold)
             if excess <= 0:
                 return self._seconds_until(hold.expires_at + cooldown)

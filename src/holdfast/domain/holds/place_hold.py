@@ -79,8 +79,7 @@ class PlaceHold(Placement, Command):
         if rivalry in plan.of_rivals:
             return replace(plan.of_rivals[rivalry], new_holds=(self.hold_key,))
         footprint = footprint_of(plan, self, learnt)
-        if footprint.holding is None:
-            plan.of_rivals[rivalry] = footprint
+        plan.of_rivals[rivalry] = _without_holder(footprint)
         return footprint
 
     def decide(self, ledger: Ledger) -> Decision:
@@ -159,6 +158,15 @@ def footprint_of(plan: GroupPlan, placement: Placement, learnt: NeedsMore) -> Fo
         claim=claim_of(placement, proposal) if is_seating_known else None,
         weight=max(1, weight),
     )
+
+
+def _without_holder(footprint: Footprint) -> Footprint:
+    """What rivals share. Most are refused before anything of their holders is counted; if not, they
+    are planned again, alone."""
+    if footprint.holding is None:
+        return footprint
+    holder = frozenset(footprint.required_of(ResourceKind.HOLDER))
+    return replace(footprint, required=footprint.required - holder, holding=None)
 
 
 def _pools(plan: GroupPlan, placement: Placement, session: SessionCatalog) -> set[Resource]:

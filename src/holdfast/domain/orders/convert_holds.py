@@ -107,7 +107,7 @@ class ConvertHolds(Command):
         if seats_of(ending) > SEATS_FREED_BY_ONE_MAX:
             # The seats are on lapsed holds: the reaper ends those a few at a time.
             return Footprint(frozenset(), refusal=refusals.service_unavailable())
-        required = resources_of((*paid, *ending)) | key_of(self)
+        required = resources_of((*paid, *ending)) | plan.holders_of(paid) | key_of(self)
         required |= {Resource(ResourceKind.HOLD, *key) for key in self.revival_keys}
         payment = self.single_payment
         if payment is not None:

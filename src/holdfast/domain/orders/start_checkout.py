@@ -68,7 +68,7 @@ class StartCheckout(Command):
         if seats_of(holds) > SEATS_PER_ORDER_MAX:
             refusal = refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
             return Footprint(frozenset(), refusal=refusal)
-        required = resources_of(holds) | key_of(self)
+        required = resources_of(holds) | plan.holders_of(holds) | key_of(self)
         return Footprint(frozenset(required), weight=1 + seats_of(holds))
 
     def _is_own(self, hold: Hold) -> bool:

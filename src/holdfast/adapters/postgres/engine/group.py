@@ -279,6 +279,8 @@ class Reading:
         for organization_id, cart, hold_id in self._carts or ():
             ledger.carts[organization_id, cart] = (organization_id, hold_id)
         ledger.skipped = self._skipped(ledger)
+        if ledger.holdings and ledger.skipped:
+            ledger.forget_unlocked_holdings()
         return ledger
 
     def _read_waitlists(self, ledger: Ledger, queues: QueueReading) -> None:

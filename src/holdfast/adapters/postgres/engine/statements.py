@@ -115,33 +115,56 @@ CROSS JOIN LATERAL (
 
 # What a person has in a session: by user id if there is one, like Holder.key. With an event, what
 # the person has in all its sessions, bought there, and when the last places were given up. One
-# statement, so one snapshot: a hold that is being paid for is either live or sold. Waiting holds
-# come first, because their number is limited in any case. Every part finds its rows by an index
-# that has no others: ended holds are not read to find live ones, nor released ones to find sold
-# ones. (Not `status = 'active'`: the planner might read everybody's lapsed holds of the session.)
+# statement, so one snapshot. An event can have thousands of sessions, and a person few: so the
+# person's sessions are found first, each with one probe of the index. Every part finds its rows by
+# an index that has no others: ended holds are not read to find live ones, nor released ones to find
+# sold ones. (Not `status = 'active'`: the planner might read everybody's lapsed holds of the
+# session.) If there are too many, waiting holds and carts come first, because their number is
+# limited separately, with those of the session in question.
 _HOLDINGS = f"""
 SELECT wanted.number, live.holds, sold.units, given_up.at
 FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[]) WITH ORDINALITY
     AS wanted (organization_id, session_id, event_id, name, number)
 CROSS JOIN LATERAL (
+    WITH RECURSIVE visited (id) AS (
+        SELECT (
+            SELECT session_id FROM hold
+            WHERE organization_id = wanted.organization_id AND {{named}}
+            ORDER BY session_id LIMIT 1)
+        WHERE wanted.event_id IS NOT NULL
+        UNION ALL
+        SELECT (
+            SELECT session_id FROM hold
+            WHERE organization_id = wanted.organization_id AND {{named}}
+                AND session_id > visited.id
+            ORDER BY session_id LIMIT 1)
+        FROM visited WHERE visited.id IS NOT NULL
+    )
+    SELECT array_agg(s.id) AS of_event
+    FROM visited
+    CROSS JOIN LATERAL (
+        SELECT id, event_id FROM session
+        WHERE organization_id = wanted.organization_id AND id = visited.id
+        OFFSET 0
+    ) s
+    WHERE s.event_id = wanted.event_id
+) sessions
+CROSS JOIN LATERAL (
     SELECT json_agg(json_build_array(
         h.id, h.session_id, h.quantity, h.expires_at, h.status = 'waiting', h.is_cart)) AS holds
     FROM (
         SELECT found.*
-        FROM (
-            SELECT wanted.session_id AS id
-            UNION ALL
-            SELECT id FROM session
-            WHERE organization_id = wanted.organization_id AND event_id = wanted.event_id
-                AND id <> wanted.session_id
-        ) s
+        FROM unnest(
+            CASE WHEN wanted.event_id IS NULL THEN ARRAY[wanted.session_id]
+                 ELSE sessions.of_event END) AS s (id)
         CROSS JOIN LATERAL (
             SELECT id, session_id, quantity, expires_at, status, is_cart FROM hold
             WHERE organization_id = wanted.organization_id AND session_id = s.id
                 AND {{of_holder}} AND status IN ('waiting', 'active')
                 AND expires_at > statement_timestamp()
-            ORDER BY status DESC LIMIT {HOLDINGS_MAX}
+            ORDER BY status = 'waiting' OR is_cart DESC LIMIT {HOLDINGS_MAX}
         ) found
+        ORDER BY found.status = 'waiting' OR found.is_cart OR s.id = wanted.session_id DESC
         LIMIT {HOLDINGS_MAX}
     ) h
 ) live
@@ -149,14 +172,13 @@ CROSS JOIN LATERAL (
     SELECT coalesce(sum(h.quantity), 0)::integer AS units
     FROM (
         SELECT found.quantity
-        FROM session s
+        FROM unnest(sessions.of_event) AS s (id)
         CROSS JOIN LATERAL (
             SELECT quantity FROM hold
             WHERE organization_id = wanted.organization_id AND session_id = s.id
                 AND {{of_holder}} AND status = 'converted' AND given_up_at IS NULL
             LIMIT {HOLDINGS_MAX}
         ) found
-        WHERE s.organization_id = wanted.organization_id AND s.event_id = wanted.event_id
         LIMIT {HOLDINGS_MAX}
     ) h
 ) sold
@@ -172,12 +194,15 @@ CROSS JOIN LATERAL (
              AND expires_at <= statement_timestamp()
          ORDER BY expires_at DESC LIMIT 1)
     )) AS at
-    FROM session s
-    WHERE s.organization_id = wanted.organization_id AND s.event_id = wanted.event_id
+    FROM unnest(sessions.of_event) AS s (id)
 ) given_up
 """  # noqa: S608
-HOLDINGS_BY_EMAIL = _HOLDINGS.format(of_holder="email_key = wanted.name AND user_id IS NULL")
-HOLDINGS_BY_USER = _HOLDINGS.format(of_holder="user_id = wanted.name")
+HOLDINGS_BY_EMAIL = _HOLDINGS.format(
+    named="email_key = wanted.name", of_holder="email_key = wanted.name AND user_id IS NULL"
+)
+HOLDINGS_BY_USER = _HOLDINGS.format(
+    named="user_id = wanted.name", of_holder="user_id = wanted.name"
+)
 
 # Under the session's lock, the version shows whether the cached catalog is current.
 SESSION_VERSIONS = """
