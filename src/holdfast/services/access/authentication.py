@@ -142,8 +142,11 @@ class Authenticator:
                 return None
             forget_at, since, principal = entry
             self._remembered.move_to_end(hashed)
-            if since < self._changes.count and self._changes.concern(principal, since):
-                return None
+            if since < self._changes.count:
+                if self._changes.concern(principal, since):
+                    return None
+                # Don't compare again until the next change.
+                self._remembered[hashed] = (forget_at, self._changes.count, principal)
             now = self._clock()
             return principal if now < forget_at and now < self._trusted_until else None
 

@@ -180,7 +180,10 @@ def _reply_to_outcome(call: Call, outcome: AnyOutcome, show: Show) -> Reply:
         status = ACCEPTED
     elif isinstance(outcome, _WITHOUT_NEW) or _is_repeat(outcome):
         status = OK
-    return Reply(status, written(shown_to(call, show(outcome))))
+    answer = show(outcome)
+    if call.principal.holder is not None:
+        answer = shown_to(call, answer)
+    return Reply(status, written(answer))
 
 
 def shown_to(call: Call, answer: object) -> object:
