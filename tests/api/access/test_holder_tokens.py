@@ -236,7 +236,7 @@ def test_a_limited_token_gets_no_hold_of_another_sale_by_repeating_its_request(
     body, key = own_hold(hold_id=str(uuid4())), {"Idempotency-Key": "again"}
     first = world.call("POST", "/api/holds", secret=world.token(), json=body, headers=key)
     assert first.status_code == 201
-    limits = {"event_id": EventId(uuid4())} if is_limited else {}
+    limits: dict[str, Any] = {"event_id": EventId(uuid4())} if is_limited else {}
     for headers in (key, {}):
         token = world.token(**limits)
         answer = world.call("POST", "/api/holds", secret=token, json=body, headers=headers)
