@@ -118,9 +118,9 @@ class StubKeys:
         return secret
 
 
-def trusting(keys: KeyDirectory) -> Authenticator:
+def trusting(keys: KeyDirectory, **limits: Any) -> Authenticator:
     """An authenticator that would hear of every change."""
-    authenticator = Authenticator(keys)
+    authenticator = Authenticator(keys, **limits)
     authenticator.trust(math.inf)
     return authenticator
 

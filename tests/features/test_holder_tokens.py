@@ -9,6 +9,7 @@ import httpx
 import pytest
 from pytest_bdd import given, parsers, scenarios, then, when
 
+from holdfast.domain.access.tokens import TOKEN_SCOPES
 from holdfast.domain.values import Holder
 from tests.e2e.answers import problem_of
 from tests.features.scene import Scene
@@ -86,7 +87,8 @@ def a_limited_token(scene: Scene, browser: Browser, user: str) -> None:
 
 @given(parsers.parse('a token for the user "{user}" from a key of its own'))
 def a_token_of_another_key(scene: Scene, browser: Browser, user: str) -> None:
-    made = scene.platform.made("/api/keys", {"name": "shop", "scopes": ["tokens:write"]})
+    scopes = [*sorted(TOKEN_SCOPES), "tokens:write"]
+    made = scene.platform.made("/api/keys", {"name": "shop", "scopes": scopes})
     browser.key_id = made["key_id"]
     headers = {"Authorization": f"Bearer {made['secret_key']}"}
     body = {"user_id": user}

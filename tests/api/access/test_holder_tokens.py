@@ -5,12 +5,13 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID, uuid4, uuid5
 
 import httpx
 import pytest
 
 from holdfast.domain.access.scopes import Mode
+from holdfast.domain.access.tokens import TOKEN_SCOPES
 from holdfast.domain.ids import EventId, OrganizationId, SessionId
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.entrypoints.api.http.route import Route
@@ -210,6 +211,64 @@ def test_a_token_cannot_send_a_price_or_act_as_operator(world: World) -> None:
         answer = world.call(method, path, secret=token, json=body)
         assert (answer.status_code, answer.json()["error"]) == (403, "secret_key_required")
         assert answer.json()["errors"][0]["field"] == field
+
+
+def test_a_token_cannot_write_notes_or_metadata_nor_read_notes(world: World) -> None:
+    """They are the platform's. A server sees its notes: the control."""
+    token = world.token()
+    for remark in ({"notes": "VIP"}, {"metadata": {"campaign": "spring"}}):
+        answer = world.call("POST", "/api/holds", secret=token, json=own_hold() | remark)
+        assert (answer.status_code, answer.json()["error"]) == (403, "secret_key_required")
+    sent = hold_body(customer_email=None, user_id="buyer-1", notes="has complained twice")
+    path = f"/api/holds/{world.call('POST', '/api/holds', json=sent).json()['hold_id']}"
+    assert world.call("POST", f"{path}/extend", json={"minutes": 1}).json()["notes"]
+    extended = world.call("POST", f"{path}/extend", secret=token, json={"minutes": 1})
+    assert extended.status_code == 200
+    assert "notes" not in extended.json()
+    assert "notes" not in world.call("POST", f"{path}/release", secret=token).json()
+
+
+@pytest.mark.parametrize("is_limited", [True, False])
+def test_a_limited_token_gets_no_hold_of_another_sale_by_repeating_its_request(
+    world: World, is_limited: bool
+) -> None:
+    """A token without limits gets it: the control."""
+    body, key = own_hold(hold_id=str(uuid4())), {"Idempotency-Key": "again"}
+    first = world.call("POST", "/api/holds", secret=world.token(), json=body, headers=key)
+    assert first.status_code == 201
+    limits: dict[str, Any] = {"event_id": EventId(uuid4())} if is_limited else {}
+    for headers in (key, {}):
+        token = world.token(**limits)
+        answer = world.call("POST", "/api/holds", secret=token, json=body, headers=headers)
+        assert (answer.status_code == 400) == is_limited
+        assert (first.json()["hold_id"] in answer.text) != is_limited
+
+
+def test_nobody_can_take_an_id_that_holdfast_derives(world: World) -> None:
+    derived = str(uuid5(uuid4(), "x"))
+    for secret in (world.secret, world.token()):
+        body = (own_hold if secret != world.secret else hold_body)(hold_id=derived)
+        answer = world.call("POST", "/api/holds", secret=secret, json=body)
+        assert answer.status_code == 400
+        assert answer.json()["errors"][0]["field"] == "hold_id"
+
+
+@pytest.mark.parametrize("missing", sorted(TOKEN_SCOPES))
+def test_a_key_cannot_issue_tokens_with_scopes_that_it_lacks(world: World, missing: str) -> None:
+    scopes = {*TOKEN_SCOPES, "tokens:write"}
+    for given, status in ((scopes - {missing}, 403), (scopes, 201)):
+        key = world.keys.new_key(*given)
+        answer = world.call("POST", "/api/holder-tokens", secret=key, json={"user_id": "ada"})
+        assert answer.status_code == status
+        assert status == 201 or answer.json()["error"] == "scope_not_held"
+
+
+def test_a_token_that_ended_long_ago_causes_no_lookup(world: World) -> None:
+    """One that has just ended does: clocks differ. The control."""
+    for seconds, questions in ((120, 0), (1, 1)):
+        token = world.token(expires_at=datetime.now(UTC) - timedelta(seconds=seconds))
+        assert world.call("GET", "/api/holds", secret=token).status_code == 401
+        assert world.tokens.questions == questions
 
 
 def test_the_audit_names_the_token(world: World) -> None:

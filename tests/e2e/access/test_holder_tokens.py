@@ -181,6 +181,26 @@ def test_drafts_are_not_shown_to_tokens(platform: Platform) -> None:
     problem_of(browser.get(f"/api/events/{draft['event_id']}"), 404, "event_not_found")
     problem_of(browser.get(f"/api/sessions/{session['session_id']}"), 404, "session_not_found")
     assert first_error(browser.get("/api/ticket-types")) == ("session_id", "required")
+    of_session = {"session_id": session["session_id"]}
+    made = {**of_session, "name": "Standing", "price": 100, "capacity": 5}
+    ticket_type = platform.made("/api/ticket-types", made)["ticket_type_id"]
+    for part in ("availability", "seats"):
+        path = f"/api/sessions/{session['session_id']}/{part}"
+        assert platform.client.get(path).status_code == 200
+        problem_of(browser.get(path), 404, "session_not_found")
+    assert browser.get("/api/ticket-types", params=of_session).json()["data"] == []
+    path = f"/api/ticket-types/{ticket_type}"
+    problem_of(browser.get(path), 404, "ticket_type_not_found")
+    hold = {**of_session, "ticket_type_id": ticket_type, "quantity": 1}
+    problem_of(browser.post("/api/holds", json=hold), 400, "invalid_session")
+    of_event = {"event_id": draft["event_id"]}
+    problem_of(browser.post("/api/checkouts", json=of_event), 400, "invalid_event")
+    seat = f"/api/events/{draft['event_id']}/seats/{session['session_id']}"
+    problem_of(browser.get(seat), 404, "event_not_found")
+    problem_of(browser.post(f"{seat}/reserve", json={}), 404, "event_not_found")
+    status = {"status": "published"}
+    assert platform.client.patch(f"/api/events/{draft['event_id']}", json=status).status_code == 200
+    assert browser.get(path).status_code == 200
 
 
 def test_another_organizations_token_is_a_stranger(

@@ -349,22 +349,50 @@ def _waiting_lines(
     session: SessionCatalog, command: FillCart, hold: Hold
 ) -> tuple[list[Line], list[Line]]:
     """The unchanged lines and the new ones. Quoted prices stay."""
-    by_item = {line.item.id: line for line in hold.lines if line.item is not None}
     kept, new = [], []
     for each in command.asks:
         assert isinstance(each.ask, Ask)
         line = waiting_line(session, each.ask, CartItem(each.item_id, command.group_id))
-        had = by_item.get(each.item_id)
-        if had is not None and had.ticket_type_id == line.ticket_type_id:
-            price = each.ask.unit_price_minor
-            quoted = had.unit_price_minor if price is None else price
-            line = replace(line, unit_price_minor=quoted, pool_ids=had.pool_ids)
-            same = replace(line, item=had.item, number=had.number)
-            if same == had:
-                kept.append(had)
-                continue
-        new.append(line)
+        had = [
+            old
+            for old in hold.lines
+            if old.item is not None
+            and (old.item.id, old.ticket_type_id) == (each.item_id, line.ticket_type_id)
+        ]
+        is_quoted = each.ask.unit_price_minor is None
+        for part in _at_quoted_prices(line, had) if is_quoted else _as_before(line, had):
+            same = (old for old in had if replace(part, item=old.item, number=old.number) == old)
+            unchanged = next(same, None)
+            if unchanged is None:
+                new.append(part)
+            else:
+                kept.append(unchanged)
     return kept, new
+
+
+def _as_before(line: Line, had: Sequence[Line]) -> list[Line]:
+    return [replace(line, pool_ids=had[0].pool_ids)] if had else [line]
+
+
+def _at_quoted_prices(line: Line, had: Sequence[Line]) -> list[Line]:
+    """As many as before at the prices quoted then, and the rest at the catalog's: a quote is for a
+    quantity. Seats are priced when they are known, and stay on one line to be together."""
+    if line.wish is not None and had:
+        first = had[0]
+        return [replace(line, unit_price_minor=first.unit_price_minor, pool_ids=first.pool_ids)]
+    parts: list[Line] = []
+    left = line.quantity
+    for old in had:
+        units = min(left, old.quantity)
+        if units:
+            price, pools = old.unit_price_minor, old.pool_ids
+            parts.append(replace(line, quantity=units, unit_price_minor=price, pool_ids=pools))
+            left -= units
+    if left and parts and parts[-1].unit_price_minor == line.unit_price_minor:
+        parts[-1] = replace(parts[-1], quantity=parts[-1].quantity + left)
+    elif left:
+        parts.append(replace(line, quantity=left))
+    return parts
 
 
 def _is_less(lines: Sequence[Line], before: Sequence[Line]) -> bool:

@@ -6,7 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from holdfast.domain import refusals
-from holdfast.domain.catalog.model import SessionCatalog
+from holdfast.domain.access.reach import Reach
+from holdfast.domain.catalog.model import EventStatus, SessionCatalog
 from holdfast.domain.group.command import Command, FailedAction
 from holdfast.domain.group.footprint import (
     Footprint,
@@ -194,14 +195,13 @@ def _holding(placement: Placement, session: SessionCatalog, *, is_waiting: bool)
 
 
 def place(ledger: Ledger, placement: Placement) -> Decision:
+    session = ledger.sessions.get(placement.session_key)
+    if placement.reach is not None and (session is None or _is_hidden(session, placement.reach)):
+        return Decision(refusals.invalid_session())
     existing = ledger.holds.get(placement.hold_key)
     if existing is not None:
         return Decision(_repeated(existing, placement, ledger.now))
-    session = ledger.sessions.get(placement.session_key)
-    reach = placement.reach
-    if session is None or not (
-        reach is None or reach.includes(session.session_id, session.event_id)
-    ):
+    if session is None:
         return Decision(refusals.invalid_session())
     outcome = (
         (_refused_like_rivals(ledger, placement) if ledger.contested else None)
@@ -227,6 +227,12 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
             ledger.contested[placement.rivalry] = picked
         return wait_or_refuse(ledger, session, placement, picked)
     return _place(ledger, session, placement, picked)
+
+
+def _is_hidden(session: SessionCatalog, reach: Reach) -> bool:
+    """Whether the session does not exist for a token: drafts don't either."""
+    is_draft = session.sale.status is EventStatus.DRAFT
+    return is_draft or not reach.includes(session.session_id, session.event_id)
 
 
 def _refused_like_rivals(ledger: Ledger, placement: Placement) -> Refusal | None:

@@ -172,7 +172,9 @@ def _convert(
 def _order_of(ledger: Ledger, hold: Hold) -> OrderId | None:
     """The order that the hold, or its replacement, became."""
     replacement = ledger.holds.get((hold.organization_id, revival_id(hold.id)))
-    return hold.order_id or (None if replacement is None else replacement.order_id)
+    if replacement is None or replacement.revives != hold.id:
+        return hold.order_id
+    return hold.order_id or replacement.order_id
 
 
 def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Refusal | None:
@@ -249,6 +251,8 @@ def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _R
     if not lapsed:
         return _Revived()
     gone = Decision(refusals.hold_expired([str(hold.id) for hold in lapsed]))
+    if any((hold.organization_id, revival_id(hold.id)) in ledger.holds for hold in lapsed):
+        return gone  # another hold has the id, so there can be no replacement
     seat_ids = [seat.id for hold in lapsed for seat in hold.seats]
     # Two of them may have had the same seat at different times; only one can have it now.
     is_contested = len(set(seat_ids)) < len(seat_ids)

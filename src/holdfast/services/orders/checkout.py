@@ -173,7 +173,7 @@ class Cashier:
         is_settled = seen.hold.is_converted() or seen.hold.is_cancelled()
         if seen.hold.is_expired(seen.at):
             revived = reads.hold(self._holds, payment.organization_id, revival_id(hold_id))
-            is_settled = not isinstance(revived, Refusal)
+            is_settled = not isinstance(revived, Refusal) and revived.hold.revives == hold_id
         return Due((hold_id,)) if is_settled else self._checked(payment, (hold_id,), [seen.hold])
 
     def command(

@@ -70,8 +70,10 @@ class KeyWatch:
                 with self._watchdog.limit(connection, ANSWER_SECONDS_MAX):
                     connection.execute("SELECT")
                 self._on_alive(TRUSTED_SECONDS)
-                for notice in connection.notifies(timeout=QUIET_SECONDS, stop_after=1):
-                    self._on_change[notice.channel](_announced(notice.payload))
+                # All that have arrived: one tenant's many revocations are one change.
+                notices = connection.notifies(timeout=QUIET_SECONDS, stop_after=1)
+                for channel, payload in {(each.channel, each.payload) for each in notices}:
+                    self._on_change[channel](_announced(payload))
 
 
 def _announced(payload: str) -> UUID | None:

@@ -1,6 +1,8 @@
 """The caller's credential: `Authorization: Bearer` with a secret key (`hk_...`), a member's session
 (`hs_...`) or a holder token (`ht_...`)."""
 
+from datetime import UTC, datetime, timedelta
+
 from holdfast.domain.access.scopes import Scope
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups, TooManyLookups
 from holdfast.entrypoints.api.access.networks import network_of
@@ -14,6 +16,8 @@ from holdfast.services.access.tokens import HolderAccess
 
 _SCHEME = b"bearer "
 TOKEN_PREFIX = b"ht_"
+# The database decides when a token ends. Past this, our own clock is enough to refuse it.
+_CLOCKS_DIFFER_MAX = timedelta(minutes=1)
 
 
 class Bearer:
@@ -50,10 +54,7 @@ class Bearer:
             raise await self._delayed(call, _unauthorized(message, b""))
         secret = sent_secret(call)
         if secret.startswith(TOKEN_PREFIX):
-            principal = await self._tokens.find(call, secret)
-            if principal is None:
-                raise await self._delayed(call, _invalid("The holder token is not valid"))
-            return principal
+            return await self._find_token(call, secret)
         hashed = secret_hash(secret)
         principal = None
         if hashed is not None:
@@ -68,17 +69,30 @@ class Bearer:
         if self.recognized(call) is None:
             await self._delay(call)
 
+    async def _find_token(self, call: Call, token: bytes) -> Principal:
+        """A token that was valid a moment ago is refused without a delay: its caller is a browser
+        that needs a new one, and no stranger."""
+        was_known = self._tokens.was_known(token)
+        try:
+            principal = await self._tokens.find(call, token)
+        except TooManyLookups:
+            raise await self._delayed(call, _too_many_lookups()) from None
+        if principal is not None:
+            return principal
+        if call.token_organization is None:
+            raise await self._delayed(call, _invalid("The holder token is not valid"))
+        problem = _invalid(
+            "The holder token has expired or was revoked. Ask your server for a new one"
+        )
+        raise problem if was_known else await self._delayed(call, problem)
+
     async def _look_up(self, call: Call, hashed: bytes) -> Principal | None:
         if self._authenticator.is_unknown(hashed):
             return None
         try:
             return await self._lookups.find(hashed, network_of(call.address))
         except TooManyLookups:
-            message = (
-                "Too many unrecognized keys are being checked. Wait a few seconds and try again."
-            )
-            problem = Problem(ProblemCode.TOO_MANY_REQUESTS, message)
-        raise await self._delayed(call, problem)
+            raise await self._delayed(call, _too_many_lookups()) from None
 
     async def _delayed(self, call: Call, problem: Problem) -> Problem:
         await self._delay(call)
@@ -105,19 +119,20 @@ class Tokens:
         return principal
 
     async def find(self, call: Call, token: bytes) -> Principal | None:
-        """None for a forged token. One that was valid once is refused without a delay: its caller
-        is a browser that needs a new one, and no stranger."""
+        """None for a forged token, and for one that is not valid any more: `call` then knows its
+        organization."""
         opened = self._box.opened(token)
         if opened is None:
             return None
         call.token_organization = opened.organization_id
         principal = self._authenticator.remembered(token)
-        if principal is None and not self._authenticator.is_unknown(token):
-            principal = await self._lookups.find(token, None)
-        if principal is None:
-            message = "The holder token has expired or was revoked. Ask your server for a new one"
-            raise _invalid(message)
-        return principal
+        is_over = opened.expires_at + _CLOCKS_DIFFER_MAX < datetime.now(UTC)
+        if principal is not None or is_over or self._authenticator.is_unknown(token):
+            return principal
+        return await self._lookups.find(token, call.address)
+
+    def was_known(self, token: bytes) -> bool:
+        return self._authenticator.was_known(token)
 
 
 def sent_secret(call: Call) -> bytes:
@@ -132,6 +147,11 @@ def missing_scope(scope: Scope) -> Problem:
         f"This call needs the scope {scope.value}",
         headers=((b"www-authenticate", challenge.encode()),),
     )
+
+
+def _too_many_lookups() -> Problem:
+    message = "Too many unrecognized keys are being checked. Wait a few seconds and try again."
+    return Problem(ProblemCode.TOO_MANY_REQUESTS, message)
 
 
 def _invalid(message: str) -> Problem:

@@ -19,7 +19,7 @@ from holdfast.ports.access import Principal
 from holdfast.services.reads import HoldWithPosition
 
 _OF_HOLDER = ("user_id", "customer_email")
-_OF_SERVERS = ("unit_price", "as_operator")
+_OF_SERVERS = ("unit_price", "as_operator", "notes", "metadata")
 _LINES = ("lines", "items")
 
 
@@ -29,7 +29,7 @@ def refuse_closed() -> Problem:
 
 
 def refuse_fields(given: msgspec.Struct) -> None:
-    """The holder comes from the token, and prices from the catalog."""
+    """The holder comes from the token, prices from the catalog, and remarks from the server."""
     errors = [
         FieldError(name, ProblemCode.HOLDER_FROM_TOKEN.value, "The token names the holder: omit it")
         for name in _OF_HOLDER
@@ -55,11 +55,12 @@ def _closed_fields(given: msgspec.Struct) -> Iterator[str]:
 
 
 def _is_given(given: Any, name: str) -> bool:
-    return getattr(given, name, None) not in {None, UNSET}
+    value = getattr(given, name, None)
+    return value is not None and value is not UNSET
 
 
 async def event_of(context: Context, call: Call, session_id: SessionId) -> EventId | Refusal:
-    """The event of a session, which never changes."""
+    """The event of a session. Those of drafts look unknown."""
     organization_id = call.principal.organization_id
     key = (organization_id, session_id)
     known = context.session_events.remembered(key)
@@ -69,9 +70,9 @@ async def event_of(context: Context, call: Call, session_id: SessionId) -> Event
 
 
 async def refuse_session(context: Context, call: Call, session_id: SessionId) -> Refusal | None:
-    """Another session than the token's looks unknown."""
+    """To a token, another session than its own looks unknown, and so does one of a draft."""
     reach = call.principal.reach
-    if reach is None or not reach.is_limited:
+    if reach is None:
         return None
     event_id = await event_of(context, call, session_id)
     if isinstance(event_id, Refusal):
@@ -80,11 +81,20 @@ async def refuse_session(context: Context, call: Call, session_id: SessionId) ->
 
 
 async def refuse_event(context: Context, call: Call, event_id: EventId) -> Refusal | None:
-    """Another event than the token's looks unknown."""
+    """To a token, another event than its own looks unknown, and so does a draft."""
+    if call.principal.reach is None:
+        return None
     own = await own_event(context, call)
     if isinstance(own, Refusal):
         return own
-    return None if own in {None, event_id} else refusals.event_not_found()
+    if own not in {None, event_id}:
+        return refusals.event_not_found()
+    organization_id = call.principal.organization_id
+    events, key = context.session_events, (organization_id, event_id)
+    if events.is_announced(key):
+        return None
+    found = await context.blocking.run(organization_id, events.find_event, key)
+    return found if isinstance(found, Refusal) else None
 
 
 async def own_event(context: Context, call: Call) -> EventId | Refusal | None:
@@ -113,7 +123,7 @@ async def are_own(context: Context, call: Call, holds: Iterable[Hold]) -> bool:
     for hold in holds:
         if not hold.belongs_to(reach.holder):
             return False
-        if await refuse_session(context, call, hold.session_id) is not None:
+        if reach.is_limited and await refuse_session(context, call, hold.session_id) is not None:
             return False
     return True
 
@@ -132,8 +142,8 @@ async def is_own_order(context: Context, call: Call, order: Order) -> bool:
     reach = call.principal.reach
     if reach is None:
         return True
-    if not order.holder.is_person(reach.holder):
-        return False
+    if not reach.is_limited or not order.holder.is_person(reach.holder):
+        return order.holder.is_person(reach.holder)
     for session_id in {ticket.session_id for ticket in order.tickets}:
         if await refuse_session(context, call, session_id) is None:
             return True

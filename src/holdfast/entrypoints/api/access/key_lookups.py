@@ -48,8 +48,7 @@ class KeyLookups:
         self._strangers: Counter[str] = Counter()
         self._running: asyncio.Task[None] | None = None
 
-    async def find(self, hashed: bytes, address: str | None) -> Principal | None:
-        """`address` is None for a credential that no stranger can have made."""
+    async def find(self, hashed: bytes, address: str) -> Principal | None:
         lookup = self._lookups.get(hashed) or self._begin(hashed, address)
         try:
             async with asyncio.timeout(self._bound_seconds):
@@ -64,9 +63,8 @@ class KeyLookups:
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, hashed: bytes, address: str | None) -> _Lookup:
-        if address is not None and self._authenticator.was_known(hashed):
-            address = None
+    def _begin(self, hashed: bytes, sent_from: str) -> _Lookup:
+        address = None if self._authenticator.was_known(hashed) else sent_from
         if address is not None:
             is_full = len(self._lookups) >= LOOKUPS_MAX
             if is_full or self._strangers[address] >= LOOKUPS_OF_ADDRESS_MAX:

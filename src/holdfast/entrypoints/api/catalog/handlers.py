@@ -15,7 +15,6 @@ from holdfast.domain.catalog.layout import BlockLayout, Point, RowRange
 from holdfast.domain.catalog.model import (
     Block,
     BlockPrice,
-    Event,
     EventStatus,
     SaleTerms,
     Session,
@@ -79,14 +78,7 @@ async def list_events(context: Context, call: Call, query: asked.EventsQuery) ->
 
 async def get_event(context: Context, call: Call, _: NoFields) -> Reply:
     found = await look_up(context, call, reads.event, context.catalog, EventId(call.path_id))
-    if call.principal.holder is not None and _is_draft(found):
-        found = refusals.event_not_found()
     return reply_to_reading(call, found, answers.event_answer)
-
-
-def _is_draft(found: Event | Refusal) -> bool:
-    """Drafts are not announced, so holder tokens don't see them."""
-    return isinstance(found, Event) and found.sale.status is EventStatus.DRAFT
 
 
 async def create_event(context: Context, call: Call, body: asked.CreateEventRequest) -> Reply:
@@ -131,9 +123,6 @@ async def list_sessions(context: Context, call: Call, query: asked.SessionsQuery
 
 async def get_session(context: Context, call: Call, _: NoFields) -> Reply:
     found = await look_up(context, call, reads.session, context.catalog, SessionId(call.path_id))
-    if call.principal.holder is not None and not isinstance(found, Refusal):
-        event = await look_up(context, call, reads.event, context.catalog, found.event_id)
-        found = refusals.session_not_found() if _is_draft(event) else found
     return reply_to_reading(call, found, answers.session_answer)
 
 

@@ -42,6 +42,7 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to,
     reply_to_listing,
     reply_to_reading,
+    shown_to,
     written,
 )
 from holdfast.entrypoints.api.http.shapes import NoFields, given_or_none
@@ -106,7 +107,7 @@ async def reply_with_position(
     return (
         reply
         if isinstance(found, Refusal)
-        else reply._replace(body=written(show_with_position(found)))
+        else reply._replace(body=written(shown_to(call, show_with_position(found))))
     )
 
 

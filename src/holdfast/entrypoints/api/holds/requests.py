@@ -22,6 +22,8 @@ from holdfast.entrypoints.api.seats.structs import ReserveRequest
 
 Asked: TypeAlias = AskedLine | PlaceHoldRequest  # a hold of one line has the line's fields itself
 _ASK_FIELDS = AskedLine.__struct_fields__
+# Of the ids of holds that replace others. Nobody else may take one.
+DERIVED_VERSION = 5
 _OF_QUANTITIES = ("quantity", "block_id", "accessible", "together", "at_least")
 
 
@@ -36,6 +38,9 @@ def holder_and_asks(
         asks: tuple[Ask | SeatAsk, ...] = () if asked is None else (asked,)
     else:
         asks = _asks(body, errors)
+    if body.hold_id is not None and body.hold_id.version == DERIVED_VERSION:
+        message = "Holdfast derives ids of version 5 itself. Use a UUID of version 4 or 7"
+        errors.append(FieldError("hold_id", "invalid_value", message))
     if holder is None or errors:
         raise invalid(errors)
     return holder, asks

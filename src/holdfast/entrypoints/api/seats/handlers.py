@@ -84,7 +84,8 @@ async def get_seat(context: Context, call: Call, query: structs.SeatQuery) -> Re
         found.seat.session_id,
     }:
         found = refusals.seat_not_found()
-    return reply_to_reading(call, found, lambda seen: answers.seat_answer(seen, asking))
+    show = partial(answers.seat_answer, asking=asking, is_for_holder=principal.holder is not None)
+    return reply_to_reading(call, found, show)
 
 
 async def block_seats(context: Context, call: Call, body: structs.BlockSeatsRequest) -> Reply:

@@ -5,14 +5,16 @@ from typing import Any
 
 from msgspec import Struct
 
+from holdfast.domain import refusals
 from holdfast.domain.access.scopes import Scope
+from holdfast.domain.access.tokens import TOKEN_SCOPES
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.holds.requests import holder_of
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
-from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid
+from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid, refusal_reply
 from holdfast.entrypoints.api.http.replies import render, reply_to
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.tokens.structs import (
@@ -31,6 +33,8 @@ async def issue_token(context: Context, call: Call, body: IssueTokenRequest) -> 
     if body.event_id is not None and body.session_id is not None:
         message = "Don't combine event_id with session_id"
         raise invalid([FieldError("session_id", "conflicting_fields", message)])
+    for scope in sorted(TOKEN_SCOPES - call.principal.scopes):
+        return refusal_reply(refusals.scope_not_held(scope), call.request_id)
     is_anonymous = body.customer_email is None and body.user_id is None
     holder = None if is_anonymous else holder_of(body.customer_email, body.user_id)
     answer = await context.blocking.run(
@@ -76,7 +80,8 @@ TOKEN_ROUTES: tuple[Route[Any], ...] = (
         description="The browser sends it as `Authorization: Bearer`, and can then view the "
         "catalog, hold, join the waitlist and check out for this holder only. The token is refused "
         "after `expires_at`, once the holder's tokens are revoked, and once the key that issued it "
-        "is revoked or has expired.",
+        "is revoked or has expired. Your key needs every scope that a token has: `catalog:read`, "
+        "`holds:read`, `holds:write` and `orders:read`.",
         returns="The token.",
         handler=issue_token,
         body=IssueTokenRequest,
@@ -84,6 +89,7 @@ TOKEN_ROUTES: tuple[Route[Any], ...] = (
         answer=IssuedTokenAnswer,
         status=201,
         refusals=(
+            RefusalCode.SCOPE_NOT_HELD,
             RefusalCode.INVALID_EVENT,
             RefusalCode.INVALID_SESSION,
             RefusalCode.ANONYMOUS_HOLDERS_OFF,
