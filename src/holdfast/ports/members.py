@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from holdfast.domain.access.members import Grantor, Member, MemberChange
+from holdfast.domain.access.members import Grantor, InvitedMember, Member, MemberChange
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import MemberId, MemberSessionId, OrganizationId
 from holdfast.domain.immutable import immutable
@@ -12,7 +12,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.paging import Page, PageRequest
 
-MemberOutcome = Member | Refusal
+MemberOutcome = Member | InvitedMember | Refusal
 
 
 @immutable

@@ -45,7 +45,7 @@ _COLOUR_OF_ROLE = {
 
 class NewMemberForm(forms.Form):
     username = forms.RegexField(
-        f"^{USERNAME_PATTERN}$",
+        USERNAME_PATTERN,
         max_length=USERNAME_LENGTH_MAX,
         widget=TextInput(),
         help_text="The name to log in with, usually an e-mail address. If nobody has it yet, an "
