@@ -11,6 +11,8 @@ from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 
 MEMBERS_MAX = 200
+# Failed log-ins of one person that are audited within the time of a lock-out.
+FAILURES_NOTED_MAX = 20
 INVITATION_SECONDS = 7 * 86_400
 USERNAME_LENGTH_MAX = 150
 # `$` alone would allow a line break at the end; JavaScript has no `\Z`.
