@@ -216,6 +216,19 @@ def test_other_requests_bypass_the_gate(method: str, path: str) -> None:
     play(scene)
 
 
+@pytest.mark.parametrize("path", ["/admin/password_change/", "/admin/account/two-factor/off/"])
+def test_other_forms_with_a_password_pass_the_gate(path: str) -> None:
+    async def scene() -> None:
+        django = Hashing()
+        gate = LoginGate(django, b"busy", PasswordTurns())
+        tasks = await begun(*(post(gate, path=path) for _ in range(3)))
+        assert django.running == 1
+        for task in tasks:
+            task.cancel()
+
+    play(scene)
+
+
 @pytest.mark.parametrize("method", ["post", "PoSt", "PUT"])
 def test_the_spelling_of_the_method_does_not_bypass_the_gate(method: str) -> None:
     """Django uppercases every method."""

@@ -8,6 +8,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
+from holdfast.bootstrap.accounts import BelongsToOrganization, ensure_admin
 from tests.pages.conftest import log_in
 from tests.pages.sales import Sale, new_sale, page
 from tests.pages.staff import browser_of, hire
@@ -45,6 +46,17 @@ def rows(sale: Sale) -> list[tuple[str, str]]:
     return sale.owner.execute(query, [sale.organization_id]).fetchall()
 
 
+def other_side(sale: Sale) -> Sale:
+    """The test side of its account."""
+    other = new_sale(sale.owner)
+    sale.owner.execute(
+        "UPDATE organization SET mode = 'test', account_id = (SELECT account_id FROM organization"
+        " WHERE id = %s) WHERE id = %s",
+        [sale.organization_id, other.organization_id],
+    )
+    return other
+
+
 def test_a_new_person_chooses_a_password_and_logs_in(owner: Client, sale: Sale) -> None:
     name = f"ann-{uuid4().hex[:8]}@example.com"
     path = invitation_in(added(owner, sale, username=name))
@@ -68,6 +80,30 @@ def test_an_old_or_unknown_invitation_is_not_found(owner: Client, sale: Sale) ->
     assert guest.get(f"/admin/invitation/hi_{'x' * 43}/").status_code == 404
 
 
+@pytest.mark.parametrize("change", ["password = 'md5$x$y'", "is_superuser = true"])
+def test_an_invitation_ends_when_the_account_gets_a_password_or_rights_otherwise(
+    owner: Client, sale: Sale, change: str
+) -> None:
+    name = f"admin-{uuid4().hex[:8]}"
+    path = invitation_in(added(owner, sale, username=name))
+    query = f"UPDATE auth_user SET {change} WHERE username = %s"
+    sale.owner.execute(query.encode(), [name])
+    assert Client(SERVER_NAME="localhost").get(path).status_code == 404
+    stored = "SELECT p.invitation_hash FROM person p JOIN auth_user u ON u.id = p.user_id"
+    by_name = f"{stored} WHERE u.username = %s".encode()
+    assert sale.owner.execute(by_name, [name]).fetchone() == (None,)
+
+
+def test_an_operator_does_not_pick_up_an_invited_account(owner: Client, sale: Sale) -> None:
+    """Whoever invited it may have the link."""
+    name = f"admin-{uuid4().hex[:8]}"
+    added(owner, sale, username=name)
+    with pytest.raises(BelongsToOrganization):
+        ensure_admin(name, NEW_PASSWORD)
+    query = "SELECT is_superuser FROM auth_user WHERE username = %s"
+    assert sale.owner.execute(query, [name]).fetchone() == (False,)
+
+
 def test_somebody_elses_username_cannot_be_taken_over(
     owner: Client, sale: Sale, database_url: str
 ) -> None:
@@ -89,14 +125,43 @@ def test_a_member_of_the_other_side_is_added_without_an_invitation(
     owner: Client, sale: Sale, database_url: str
 ) -> None:
     """Test and live have separate members of one account."""
-    other = new_sale(sale.owner)
-    sale.owner.execute(
-        "UPDATE organization SET mode = 'test', account_id = (SELECT account_id FROM organization"
-        " WHERE id = %s) WHERE id = %s",
-        [sale.organization_id, other.organization_id],
-    )
-    colleague = hire(database_url, other, "viewer")
+    colleague = hire(database_url, other_side(sale), "viewer")
     assert added(owner, sale, username=colleague.username).status_code == 302
+
+
+def test_adding_a_pending_person_again_does_not_hand_over_the_account(
+    owner: Client, sale: Sale, database_url: str
+) -> None:
+    """Whoever may add members to the test side would become an owner of the live one: with a new
+    invitation, or with one that they kept until the live side adds the same person."""
+    test = other_side(sale)
+    tester = browser_of(hire(database_url, test, "owner"))
+    for first, of_first, second, of_second in (
+        (owner, sale, tester, test),
+        (tester, test, owner, sale),
+    ):
+        name, before = f"boss-{uuid4().hex[:8]}@example.com", rows(of_second)
+        path = invitation_in(added(first, of_first, username=name, role="owner"))
+        refused = added(second, of_second, username=name, role="owner")
+        assert "has not accepted an invitation" in refused.content.decode()
+        assert rows(of_second) == before
+        guest = Client(SERVER_NAME="localhost")
+        guest.get(path, follow=True)
+        chosen = {"new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
+        assert "Your password is set" in guest.post(path, chosen).content.decode()
+        assert added(second, of_second, username=name).status_code == 302
+
+
+def test_a_lost_invitation_is_replaced(owner: Client, sale: Sale) -> None:
+    name = f"ann-{uuid4().hex[:8]}@example.com"
+    lost = invitation_in(added(owner, sale, username=name))
+    query = "SELECT m.id FROM member m JOIN auth_user u ON u.id = m.user_id WHERE u.username = %s"
+    ((member_id,),) = sale.owner.execute(query, [name]).fetchall()
+    assert owner.post(f"/admin/holdfast/member/{member_id}/remove/").status_code == 302
+    path = invitation_in(added(owner, sale, username=name))
+    guest = Client(SERVER_NAME="localhost")
+    assert guest.get(path, follow=True).status_code == 200
+    assert guest.get(lost).status_code == 404
 
 
 def test_a_role_is_changed_and_a_member_removed(
@@ -118,6 +183,16 @@ def test_a_role_is_changed_and_a_member_removed(
         ("member.changed", actor),
         ("member.removed", actor),
     ]
+
+
+def test_owners_who_cannot_log_in_do_not_count(
+    owner: Client, head: Staff, sale: Sale, database_url: str
+) -> None:
+    added(owner, sale, role="owner")
+    left = hire(database_url, sale, "owner")
+    sale.owner.execute("UPDATE auth_user SET is_active = false WHERE id = %s", [left.user_id])
+    answer = owner.post(f"/admin/holdfast/member/{head.member_id}/remove/")
+    assert "the only owner" in answer.content.decode()
 
 
 def test_the_last_owner_stays(owner: Client, head: Staff, sale: Sale) -> None:

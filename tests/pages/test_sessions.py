@@ -9,11 +9,12 @@ from django.test import Client
 
 from holdfast.adapters.postgres.access.sessions import PostgresMemberSessions
 from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.domain.access.members import FAILURES_NOTED_MAX
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import MemberSessionId, OrganizationId
-from holdfast.ports.members import NewSession
+from holdfast.ports.members import Credentials, NewSession, Person, Refused
 from tests.pages.conftest import log_in
-from tests.pages.sales import Sale, page
+from tests.pages.sales import Sale, new_sale, page
 from tests.pages.staff import browser_of, hire
 from tests.support.people import PASSWORD, Staff
 
@@ -41,10 +42,23 @@ def actions_of(sale: Sale) -> list[str]:
     return [row[0] for row in sale.owner.execute(query, [sale.organization_id])]
 
 
-def signed_in_on_api(database: Database, sale: Sale, staff: Staff) -> UUID:
+def joins(sale: Sale, staff: Staff) -> None:
+    query = "INSERT INTO member (organization_id, id, user_id, role) VALUES (%s, %s, %s, 'viewer')"
+    sale.owner.execute(query, [sale.organization_id, uuid4(), staff.user_id])
+
+
+def open_on_api(sale: Sale) -> int:
+    query = "SELECT count(*) FROM member_session WHERE organization_id = %s"
+    ((count,),) = sale.owner.execute(query, [sale.organization_id]).fetchall()
+    return int(count)
+
+
+def signed_in_on_api(
+    database: Database, sale: Sale, staff: Staff, agent: str = "curl/8.0"
+) -> UUID:
     own, session_id = OrganizationId(sale.organization_id), MemberSessionId(uuid4())
     new = NewSession(session_id, own, staff.user_id, uuid4().bytes)
-    origin = Origin(f"member:{staff.user_id}", "request-1", "192.0.2.9", "curl/8.0")
+    origin = Origin(f"member:{staff.user_id}", "request-1", "192.0.2.9", agent)
     assert PostgresMemberSessions(database).open(new, origin) is not None
     return session_id
 
@@ -105,19 +119,25 @@ def test_nobody_ends_a_strangers_session(database_url: str, sale: Sale, staff: S
 def test_an_owner_ends_the_sessions_of_a_member(
     database_url: str, database: Database, sale: Sale, staff: Staff
 ) -> None:
-    desk = browser_of(staff)
+    """Only those of this organization; what the person does elsewhere is not its business."""
+    desk, elsewhere = browser_of(staff), new_sale(sale.owner)
     desk.get(ACCOUNT)
+    joins(elsewhere, staff)
     signed_in_on_api(database, sale, staff)
+    signed_in_on_api(database, elsewhere, staff, "elsewhere/1.0")
     owner = browser_of(hire(database_url, sale, "owner"))
     shown = page(owner, f"member/{staff.member_id}/change/")
-    assert "Firefox on Linux" in shown
+    assert "curl/8.0" in shown
+    assert "elsewhere" not in shown
+    assert "Firefox on Linux" not in shown
     path = f"/admin/holdfast/member/{staff.member_id}/sessions/"
-    assert "logged out everywhere" in owner.get(path).content.decode()
-    assert is_logged_in(desk)
+    assert "signed out" in owner.get(path).content.decode()
+    assert open_on_api(sale) == 1
     assert owner.post(path).status_code == 302
-    assert not is_logged_in(desk)
-    query = "SELECT count(*) FROM member_session WHERE organization_id = %s"
-    assert sale.owner.execute(query, [sale.organization_id]).fetchone() == (0,)
+    assert (open_on_api(sale), open_on_api(elsewhere)) == (0, 1)
+    assert is_logged_in(desk)
+    assert "member.session_ended" in actions_of(sale)
+    assert "member.session_ended" not in actions_of(elsewhere)
 
 
 def test_an_operator_ends_anybodys_sessions(operator: Client, staff: Staff) -> None:
@@ -141,6 +161,49 @@ def test_log_ins_are_audited(sale: Sale, staff: Staff) -> None:
     assert [each for each in actions_of(sale) if each.startswith("member.log")] == [
         *("member.login_failed", "member.logged_in", "member.logged_in", "member.logged_out"),
     ]
+
+
+def failures_noted(sale: Sale) -> int:
+    return actions_of(sale).count("member.login_failed")
+
+
+def test_a_locked_out_stranger_writes_nothing(sale: Sale, staff: Staff) -> None:
+    for _ in range(8):
+        log_in(staff.username, "guess")
+    assert failures_noted(sale) == 5
+
+
+def test_many_addresses_do_not_fill_the_audit(sale: Sale, staff: Staff) -> None:
+    for n in range(FAILURES_NOTED_MAX + 5):
+        log_in(staff.username, "guess", f"192.0.2.{n}")
+    assert failures_noted(sale) == FAILURES_NOTED_MAX
+
+
+def guess(sale: Sale, staff: Staff, password: str) -> Person | Refused:
+    # Imports models, so Django has to be set up.
+    from holdfast.adapters.postgres.access.passwords import DjangoPasswords  # noqa: PLC0415
+
+    own = OrganizationId(sale.organization_id)
+    given = Credentials(own, staff.username, password, "")
+    return DjangoPasswords().check(given, "192.0.2.9", "curl/8.0")
+
+
+def test_a_guess_at_the_wrong_organization_counts(sale: Sale, staff: Staff) -> None:
+    """Otherwise passwords could be tried out unseen, and without end."""
+    elsewhere = new_sale(sale.owner)
+    for password in ("guess", PASSWORD, "guess", PASSWORD):
+        refused = guess(elsewhere, staff, password)
+        assert isinstance(refused, Refused)
+        assert refused.retry_seconds is None
+        assert refused.person is not None
+        assert refused.person.organization_ids == (sale.organization_id,)
+    refused = guess(elsewhere, staff, PASSWORD)
+    assert isinstance(refused, Refused)
+    assert refused.retry_seconds is not None
+    assert refused.person is not None, "the lock-out itself is noted"
+    after = guess(sale, staff, PASSWORD)
+    assert isinstance(after, Refused)
+    assert after.person is None
 
 
 def expire_date(sale: Sale, staff: Staff) -> Any:

@@ -395,8 +395,9 @@ def last_owner() -> Refusal:
 
 def username_taken() -> Refusal:
     message = (
-        "This username belongs to somebody outside your organization. Choose another one, or ask"
-        " the operator of this installation to add the person"
+        "This username belongs to somebody outside your organization, or has not accepted an"
+        " invitation to its other side yet. Choose another one, or ask the operator of this"
+        " installation to add the person"
     )
     return Refusal(Code.USERNAME_TAKEN, message)
 

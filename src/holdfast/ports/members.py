@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from holdfast.domain.access.members import Grantor, Member, MemberChange
+from holdfast.domain.access.members import Grantor, InvitedMember, Member, MemberChange
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import MemberId, MemberSessionId, OrganizationId
 from holdfast.domain.immutable import immutable
@@ -12,7 +12,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.paging import Page, PageRequest
 
-MemberOutcome = Member | Refusal
+MemberOutcome = Member | InvitedMember | Refusal
 
 
 @immutable
@@ -83,7 +83,7 @@ class MemberSessionStore(Protocol):
 
 @immutable
 class Person:
-    """Somebody with the right password, and code if they use one, and where they are members."""
+    """Somebody with an account, and where they are members."""
 
     user_id: int
     username: str
@@ -92,8 +92,8 @@ class Person:
 
 @immutable
 class Refused:
-    """`person` is known if only the password or code was wrong. After too many attempts, none is
-    checked for `retry_seconds`."""
+    """`person` is set if there is one with this name and the failure belongs in the audit. After
+    too many attempts, none is checked for `retry_seconds`."""
 
     person: Person | None
     retry_seconds: int | None
@@ -101,6 +101,7 @@ class Refused:
 
 @immutable
 class Credentials:
+    organization_id: OrganizationId
     username: str
     password: str
     code: str

@@ -66,6 +66,13 @@ def test_the_last_owner_stays(becomes: Role | None) -> None:
     assert code(MEMBER, Role.OWNER, 1, OPERATOR) is None
 
 
+def test_an_owner_who_cannot_log_in_is_not_the_last_one() -> None:
+    """They can be removed, for instance to replace a lost invitation."""
+    for each in (replace(MEMBER, is_invited=True), replace(MEMBER, is_active=False)):
+        assert code(each, None, 0, OPERATOR) is None
+        assert code(each, Role.VIEWER, 1, OPERATOR) is None
+
+
 def test_others_may_go_though_there_is_one_owner() -> None:
     for role in (Role.MANAGER, Role.SUPPORT, Role.VIEWER):
         assert code(replace(MEMBER, role=role), None, 1, OPERATOR) is None

@@ -80,6 +80,7 @@ def test_a_member_is_added_changed_and_removed(platform: Platform) -> None:
         ({"username": ""}, "validation_error"),
         ({"username": "two words"}, "validation_error"),
         ({"username": "x" * 151}, "validation_error"),
+        ({"username": "ann\n"}, "validation_error"),
         ({"role": "boss"}, "validation_error"),
         ({"role": None}, "validation_error"),
         ({"email": "nobody"}, "invalid_email"),

@@ -11,9 +11,12 @@ from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 
 MEMBERS_MAX = 200
+# Failed log-ins of one person that are audited within the time of a lock-out.
+FAILURES_NOTED_MAX = 20
 INVITATION_SECONDS = 7 * 86_400
 USERNAME_LENGTH_MAX = 150
-USERNAME_PATTERN = r"[\w.@+-]+"
+# `$` alone would allow a line break at the end; JavaScript has no `\Z`.
+USERNAME_PATTERN = r"^[\w.@+-]+$(?!\n)"
 ACTING_USER_LENGTH_MAX = 200
 
 
@@ -73,13 +76,14 @@ class Grantor:
 
 @immutable
 class AddMember:
-    """`invitation_hash` is stored if the person has no password yet."""
+    """`invitation_hash` is stored, and `invitation` shown, if the person is invited."""
 
     organization_id: OrganizationId
     id: MemberId
     username: str
     email: str | None
     role: Role
+    invitation: str
     invitation_hash: bytes
 
 
@@ -102,8 +106,9 @@ MemberChange = AddMember | ChangeRole | RemoveMember
 def refuse_change(
     member: Member, becomes: Role | None, owners: int, grantor: Grantor
 ) -> Refusal | None:
-    """`becomes` is None for a removal; `owners` are those that the organization has now."""
+    """`becomes` is None for a removal; `owners` are those who can log in now."""
     if (refusal := grantor.refusal({member.role, becomes or member.role})) is not None:
         return refusal
-    is_leaving = member.role is Role.OWNER and becomes is not Role.OWNER
+    is_owner = member.role is Role.OWNER and member.is_active and not member.is_invited
+    is_leaving = is_owner and becomes is not Role.OWNER
     return refusals.last_owner() if is_leaving and owners <= 1 else None

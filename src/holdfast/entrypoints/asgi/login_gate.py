@@ -11,7 +11,9 @@ from holdfast.entrypoints.api.access.password_turns import PasswordTurns, TooMan
 from holdfast.entrypoints.pages.middleware import PAGES_POLICY
 
 # Where a password is checked.
-GUARDED_PATHS = frozenset({"/admin/login/", "/admin/account/two-factor/off/"})
+GUARDED_PATHS = frozenset(
+    {"/admin/login/", "/admin/password_change/", "/admin/account/two-factor/off/"}
+)
 BODY_BYTES_MAX = 8 * 1024
 BODY_SECONDS_MAX = 10.0
 

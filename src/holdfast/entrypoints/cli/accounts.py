@@ -79,6 +79,10 @@ def create_admin(settings: Settings, options: argparse.Namespace) -> int:
         if len(password) < PASSWORD_LENGTH_MIN:
             raise CommandFailed(f"the password must have at least {PASSWORD_LENGTH_MIN} characters")
         accounts.ensure_admin(options.name, password)
+    except accounts.BelongsToOrganization:
+        raise CommandFailed(
+            f"{options.name} is an account of an organization: choose another name"
+        ) from None
     except (DatabaseError, psycopg.Error) as error:
         raise CommandFailed(
             "the user could not be created: is PostgreSQL running and migrated?"

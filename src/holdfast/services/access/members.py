@@ -11,8 +11,6 @@ from holdfast.domain.access.members import (
     AddMember,
     ChangeRole,
     Grantor,
-    InvitedMember,
-    Member,
     MemberChange,
     RemoveMember,
 )
@@ -20,13 +18,12 @@ from holdfast.domain.access.roles import Role
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import MemberId, OrganizationId
 from holdfast.domain.immutable import immutable
-from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.members import MemberOutcome, MemberStore
 from holdfast.ports.store import StoreError
 from holdfast.services.failures import refusal_for
 
-MemberAnswered = StoredAnswer[Member | InvitedMember | Refusal]
+MemberAnswered = StoredAnswer[MemberOutcome]
 
 _log = structlog.get_logger("holdfast.members")
 
@@ -45,7 +42,7 @@ class MemberRoll:
     grantor: Grantor
     origin: Origin
     idempotency: IdempotencyKey | None = None
-    render: Callable[[Member | InvitedMember | Refusal], bytes] = lambda _: b""
+    render: Callable[[MemberOutcome], bytes] = lambda _: b""
 
     def add(self, username: str, email: str | None, role: Role) -> MemberAnswered:
         """Somebody who has no password yet is invited to choose one."""
@@ -56,9 +53,10 @@ class MemberRoll:
             username=username,
             email=email,
             role=role,
+            invitation=secret,
             invitation_hash=invitation_hash(secret),
         )
-        return self._apply(change, secret)
+        return self._apply(change)
 
     def change_role(self, member_id: MemberId, role: Role) -> MemberAnswered:
         return self._apply(ChangeRole(self.organization_id, member_id, role))
@@ -66,23 +64,12 @@ class MemberRoll:
     def remove(self, member_id: MemberId) -> MemberAnswered:
         return self._apply(RemoveMember(self.organization_id, member_id))
 
-    def _apply(self, change: MemberChange, secret: str = "") -> MemberAnswered:
-        def shown(outcome: MemberOutcome) -> Member | InvitedMember | Refusal:
-            if secret and isinstance(outcome, Member) and outcome.is_invited:
-                return InvitedMember(outcome, secret)
-            return outcome
-
+    def _apply(self, change: MemberChange) -> MemberAnswered:
         try:
-            answer = self.store.apply(
-                change,
-                self.grantor,
-                self.origin,
-                self.idempotency,
-                lambda outcome: self.render(shown(outcome)),
+            return self.store.apply(
+                change, self.grantor, self.origin, self.idempotency, self.render
             )
         except StoreError as error:
             kind = type(error).__name__
             _log.error("member.change_failed", change=type(change).__name__, problem=kind)
             return StoredAnswer(refusal_for(error))
-        outcome = None if answer.outcome is None else shown(answer.outcome)
-        return StoredAnswer(outcome, answer.body, answer.is_replay)

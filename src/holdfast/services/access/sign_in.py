@@ -39,26 +39,21 @@ class FrontDesk:
     members: MemberStore
     sessions: MemberSessionStore
 
-    def sign_in(
-        self, organization_id: OrganizationId, credentials: Credentials, origin: Origin
-    ) -> SignedInNow | NotSignedIn:
-        """May raise StoreError."""
+    def sign_in(self, credentials: Credentials, origin: Origin) -> SignedInNow | NotSignedIn:
+        """A failure is noted where the person is a member, whatever organization was named. May
+        raise StoreError."""
         checked = self.passwords.check(credentials, origin.ip or "", origin.user_agent or "")
         person = checked.person if isinstance(checked, Refused) else checked
         if person is not None:
             origin = replace(origin, actor=f"member:{person.user_id}", acting_user=person.username)
         if isinstance(checked, Refused):
-            if person is not None and organization_id in person.organization_ids:
-                self.members.note(
-                    (organization_id,),
-                    "member.login_failed",
-                    origin,
-                    person.user_id,
-                    person.username,
-                )
+            if person is not None:
+                about = (person.user_id, person.username)
+                self.members.note(person.organization_ids, "member.login_failed", origin, *about)
             return NotSignedIn(checked.retry_seconds)
         secret, hashed = new_session_secret()
-        new = NewSession(MemberSessionId(uuid7()), organization_id, checked.user_id, hashed)
+        own, session_id = credentials.organization_id, MemberSessionId(uuid7())
+        new = NewSession(session_id, own, checked.user_id, hashed)
         opened = self.sessions.open(new, origin)
         return NotSignedIn(None) if opened is None else SignedInNow(opened, secret)
 

@@ -15,6 +15,7 @@ from holdfast.domain.access.members import (
     AddMember,
     ChangeRole,
     Grantor,
+    InvitedMember,
     Member,
     MemberChange,
     RemoveMember,
@@ -31,9 +32,12 @@ from holdfast.ports.paging import Cursor, Page, PageRequest
 # One change at a time in an organization, so that its owners can be counted.
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('holdfast members ' || %s::uuid::text, 0))"
 _COUNT = """
-SELECT count(*), count(*) FILTER (WHERE m.role = 'owner') FROM member m WHERE m.organization_id = %s
+SELECT count(*),
+    count(*) FILTER (WHERE m.role = 'owner' AND u.is_active AND p.invited_until IS NULL)
+FROM member m JOIN auth_user u ON u.id = m.user_id LEFT JOIN person p ON p.user_id = m.user_id
+WHERE m.organization_id = %s
 """
-_ENLIST = "SELECT user_id, is_ours FROM holdfast_enlist(%s, %s, %s, %s, %s)"
+_ENLIST = "SELECT user_id, is_ours, is_invited FROM holdfast_enlist(%s, %s, %s, %s, %s)"
 _IS_MEMBER = """
 SELECT FROM member m JOIN auth_user u ON u.id = m.user_id
 WHERE m.organization_id = %s AND u.username = %s
@@ -145,13 +149,13 @@ def _add(
     if connection.execute(_IS_MEMBER, (own, change.username)).fetchone() is not None:
         return refusals.already_member()
     sent = (change.username, change.email or "", change.invitation_hash, INVITATION_SECONDS)
-    ((user_id, is_ours),) = connection.execute(_ENLIST, (*sent, grantor.is_operator))
+    ((user_id, is_ours, is_invited),) = connection.execute(_ENLIST, (*sent, grantor.is_operator))
     if not is_ours:
         return refusals.username_taken()
     connection.execute(_INSERT, (own, change.id, user_id, change.role.value))
     member = _get(connection, own, change.id)
     _write(connection, own, "member.added", origin, old=None, new=member)
-    return member
+    return InvitedMember(member, change.invitation) if is_invited else member
 
 
 def _change_role(

@@ -108,8 +108,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     otp_totp_totpdevice, otp_static_staticdevice, otp_static_statictoken TO holdfast_operator;
 
 -- The account with this name, created if there is none. `is_ours`: it was created by the caller's
--- organization, or is a member of its other side. Only such an account gets an invitation, and only
--- while it has no password: whoever has the invitation takes the account over.
+-- organization, or is a member of its other side. While it has no password, whoever has the invitation
+-- gets the account with all its memberships; so until then only one organization can add it.
 CREATE FUNCTION holdfast_enlist(
         wanted text, mail text, hash bytea, seconds integer, by_operator boolean)
     RETURNS TABLE (user_id integer, is_ours boolean, is_invited boolean)
@@ -119,6 +119,7 @@ DECLARE
     person_id integer;
     account uuid := (SELECT o.account_id FROM organization o
         WHERE o.id = ANY (holdfast_organizations()) LIMIT 1);
+    is_pending boolean;
     ours boolean;
     invited boolean := false;
 BEGIN
@@ -133,17 +134,21 @@ BEGIN
     ELSE
         SELECT u.id INTO person_id FROM auth_user u WHERE u.username = wanted;
     END IF;
+    -- The lock keeps an invitation from being accepted, or the account from being added elsewhere.
+    SELECT starts_with(u.password, '!') AND NOT u.is_superuser INTO is_pending
+    FROM auth_user u WHERE u.id = person_id FOR UPDATE;
     ours := by_operator
-        OR EXISTS (SELECT FROM person p WHERE p.user_id = person_id AND p.account_id = account)
-        OR EXISTS (SELECT FROM member m JOIN organization o ON o.id = m.organization_id
-            WHERE m.user_id = person_id AND o.account_id = account);
+        OR ((EXISTS (SELECT FROM person p WHERE p.user_id = person_id AND p.account_id = account)
+            OR EXISTS (SELECT FROM member m JOIN organization o ON o.id = m.organization_id
+                WHERE m.user_id = person_id AND o.account_id = account))
+            AND NOT (is_pending AND EXISTS (SELECT FROM member m WHERE m.user_id = person_id
+                AND m.organization_id <> ALL (holdfast_organizations()))));
     IF ours THEN
         UPDATE auth_user u SET is_staff = true WHERE u.id = person_id AND NOT u.is_staff;
         UPDATE person p
         SET invitation_hash = hash,
             invited_until = statement_timestamp() + make_interval(secs => seconds)
-        FROM auth_user u
-        WHERE p.user_id = person_id AND u.id = person_id AND starts_with(u.password, '!');
+        WHERE p.user_id = person_id AND is_pending;
         invited := FOUND;
     END IF;
     RETURN QUERY SELECT person_id, ours, invited;
@@ -201,18 +206,21 @@ $$;
 CREATE TRIGGER announce AFTER UPDATE OF role ON member
     FOR EACH ROW EXECUTE FUNCTION holdfast_announce_member();
 
--- A deactivated account, or one with a new password, has no sessions.
+-- A deactivated account, or one with a new password or new rights, has no sessions. An invitation
+-- ends however else the account got a password.
 CREATE FUNCTION holdfast_end_sessions() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
 BEGIN
     DELETE FROM member_session s USING member m
     WHERE m.user_id = NEW.id AND s.organization_id = m.organization_id AND s.member_id = m.id;
+    UPDATE person p SET invitation_hash = NULL, invited_until = NULL
+    WHERE p.user_id = NEW.id AND (NEW.is_superuser OR NOT starts_with(NEW.password, '!'));
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER end_sessions AFTER UPDATE OF is_active, password ON auth_user FOR EACH ROW
-    WHEN (NOT NEW.is_active OR OLD.password <> NEW.password)
+CREATE TRIGGER end_sessions AFTER UPDATE OF is_active, password, is_superuser ON auth_user FOR EACH ROW
+    WHEN (NOT NEW.is_active OR OLD.password <> NEW.password OR OLD.is_superuser <> NEW.is_superuser)
     EXECUTE FUNCTION holdfast_end_sessions();
 
 -- Blocking seats has a scope of its own; whoever could do it still can.

@@ -36,6 +36,8 @@ def accept(request: HttpRequest, secret: str) -> HttpResponse:
     if person is None:
         raise Http404
     user = get_user_model().objects.get(pk=person.user_id)
+    if user.has_usable_password() or user.is_superuser:  # the trigger has ended its invitation
+        raise Http404
     form = SetPasswordForm(user, request.POST or None)
     if form.is_valid():
         with transaction.atomic():

@@ -1,6 +1,8 @@
 """The log-in form, and the audit entries of log-ins."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import structlog
 from django import forms
@@ -10,6 +12,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
 
+from holdfast.adapters.postgres.access.passwords import is_worth_noting
 from holdfast.adapters.postgres.models import LoginSession, Member
 from holdfast.domain.ids import OrganizationId
 from holdfast.entrypoints.admin.apps import AdminConfig
@@ -68,10 +71,20 @@ def note(request: HttpRequest, user: Any, action: str, *, by: Any = None) -> Non
     """Write an audit entry into each organization of this person. `by` is whoever did it, unless
     they did it themselves."""
     own = Member.objects.filter(user_id=user.pk).values_list("organization_id", flat=True)
+    note_in(own, request, user, action, by=by)
+
+
+def note_in(
+    organization_ids: Iterable[UUID], request: HttpRequest, user: Any, action: str, *, by: Any
+) -> None:
     origin = origin_of(request, by or user)
     try:
         AdminConfig.services.members.note(
-            [OrganizationId(each) for each in own], action, origin, user.pk, user.get_username()
+            [OrganizationId(each) for each in organization_ids],
+            action,
+            origin,
+            user.pk,
+            user.get_username(),
         )
     except StoreError as error:
         _log.error("audit.failed", action=action, problem=type(error).__name__)
@@ -99,6 +112,7 @@ def _logged_out(request: HttpRequest, user: Any, **_: Any) -> None:
 def _login_failed(credentials: dict[str, Any], request: HttpRequest | None, **_: Any) -> None:
     if request is None or not _is_of_pages(request):
         return
-    user = get_user_model().objects.filter(username=credentials.get("username")).first()
-    if user is not None:
+    username = credentials.get("username") or ""
+    user = get_user_model().objects.filter(username=username).first()
+    if user is not None and is_worth_noting(request, username):
         note(request, user, "member.login_failed")

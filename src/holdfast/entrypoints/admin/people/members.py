@@ -22,9 +22,9 @@ from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.admin.display import badge, in_a_row, link, shown_time, table
 from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
 from holdfast.entrypoints.admin.people import two_factor
-from holdfast.entrypoints.admin.people.log_in import note
+from holdfast.entrypoints.admin.people.log_in import note_in
 from holdfast.entrypoints.admin.people.rights import grantor_of, may, origin_of, require, visible
-from holdfast.entrypoints.admin.people.sessions import end_sessions, sessions_of
+from holdfast.entrypoints.admin.people.sessions import end_sessions_in, sessions_in
 from holdfast.services.access.members import MemberRoll
 
 if TYPE_CHECKING:  # django-unfold has no types
@@ -45,7 +45,7 @@ _COLOUR_OF_ROLE = {
 
 class NewMemberForm(forms.Form):
     username = forms.RegexField(
-        f"^{USERNAME_PATTERN}$",
+        USERNAME_PATTERN,
         max_length=USERNAME_LENGTH_MAX,
         widget=TextInput(),
         help_text="The name to log in with, usually an e-mail address. If nobody has it yet, an "
@@ -163,15 +163,18 @@ class MemberAdmin(ReadOnlyAdmin):
     def end_all(self, request: HttpRequest, member_id: UUID) -> HttpResponse:
         member = self._member(request, member_id)
         if request.method == "POST":
-            ended = end_sessions(member.user_id)
-            note(request, member.user, "member.session_ended", by=request.user)
+            ended = end_sessions_in(member.user_id, member.organization_id)
+            own = (member.organization_id,)
+            note_in(own, request, member.user, "member.session_ended", by=request.user)
             messages.success(request, f"{ended} session(s) of {member} have ended.")
             return HttpResponseRedirect(_page_of(member))
         return self._asked(
             request,
             forms.Form(),
             title=f"End the sessions of {member}",
-            consequence="This person is logged out everywhere at once, and can log in again.",
+            consequence=f"This person is signed out of the API of {member.organization} "
+            f"({member.organization.mode}) at once, and can sign in again. To shut them out of the "
+            "admin pages, too, remove them.",
             button="End sessions",
             back=_page_of(member),
         )
@@ -237,11 +240,11 @@ class MemberAdmin(ReadOnlyAdmin):
     def two_factor(self, member: Member) -> SafeString:
         return badge("on", "success") if two_factor.is_on(member.user) else badge("off")
 
-    @admin.display(description="Sessions")
+    @admin.display(description="Sessions on the API")
     def sessions(self, member: Member) -> SafeString | str:
-        found = sessions_of(member.user_id)
+        found = sessions_in(member.user_id, member.organization_id)
         if not found:
-            return "not logged in"
+            return "none"
         return table(
             ("Where", "Device", "Address", "Since", "Last seen"),
             (

@@ -29,7 +29,7 @@ class SeenSession:
 
 def sessions_of(user_id: int, session_key: str | None = None) -> list[SeenSession]:
     """Newest use first. `session_key` is the one of the person who looks."""
-    found = [
+    log_ins = [
         SeenSession(
             row.id,
             "Admin pages",
@@ -41,19 +41,28 @@ def sessions_of(user_id: int, session_key: str | None = None) -> list[SeenSessio
         )
         for row in _log_ins(user_id)
     ]
-    found += [
-        SeenSession(
-            row.id,
-            f"API, {row.organization.name} ({row.organization.mode})",
-            device(row.user_agent or ""),
-            row.ip,
-            row.created_at,
-            row.last_used_at,
-            is_this=False,
-        )
-        for row in _on_api(user_id).select_related("organization")
-    ]
+    found = [*log_ins, *map(_seen_on_api, _on_api(user_id).select_related("organization"))]
     return sorted(found, key=lambda each: each.last_seen_at, reverse=True)
+
+
+def sessions_in(user_id: int, organization_id: UUID) -> list[SeenSession]:
+    """Those on the API of this organization, newest use first. Log-ins to the admin pages belong to
+    all organizations of the person, so none of them sees or ends those."""
+    rows = _on_api(user_id).filter(organization_id=organization_id)
+    newest_first = rows.select_related("organization").order_by("-last_used_at")
+    return list(map(_seen_on_api, newest_first))
+
+
+def _seen_on_api(row: MemberSession) -> SeenSession:
+    return SeenSession(
+        row.id,
+        f"API, {row.organization.name} ({row.organization.mode})",
+        device(row.user_agent or ""),
+        row.ip,
+        row.created_at,
+        row.last_used_at,
+        is_this=False,
+    )
 
 
 def end_session(user_id: int, session_id: UUID) -> bool:
@@ -70,6 +79,10 @@ def end_sessions(user_id: int, but: str | None = None) -> int:
     browsers, _ = _log_ins(user_id).exclude(session_key=but or "").delete()
     on_api, _ = _on_api(user_id).delete()
     return browsers + on_api
+
+
+def end_sessions_in(user_id: int, organization_id: UUID) -> int:
+    return _on_api(user_id).filter(organization_id=organization_id).delete()[0]
 
 
 def _log_ins(user_id: int) -> QuerySet[LoginSession]:

@@ -21,7 +21,7 @@ _Username = Annotated[
     Meta(
         min_length=1,
         max_length=USERNAME_LENGTH_MAX,
-        pattern=f"^{USERNAME_PATTERN}$",
+        pattern=USERNAME_PATTERN,
         description="The name to log in with, usually an e-mail address.",
         examples=["ann@river.example"],
         extra={"message": _USERNAME_RULE},

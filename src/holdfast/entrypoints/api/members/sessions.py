@@ -50,9 +50,8 @@ class LogInThread:
 
 async def sign_in(context: Context, call: Call, body: SignInRequest) -> Reply:
     call.actor = "anonymous"
-    credentials = Credentials(body.username, body.password, body.code)
-    desk = context.front_desk
-    log_in = partial(desk.sign_in, body.organization_id, credentials, call.origin)
+    given = Credentials(body.organization_id, body.username, body.password, body.code)
+    log_in = partial(context.front_desk.sign_in, given, call.origin)
     try:
         found = await context.log_ins.run(call.address, log_in)
     except TooManyLogIns:
