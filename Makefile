@@ -35,11 +35,12 @@ else
 	@$(BIN)/python -m pytest $(ALONE) $(SLOWEST)
 endif
 
-check: $(READY) ## check format, lint, types and import contracts
+check: $(READY) ## check format, lint, types, import contracts and known vulnerabilities
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tests.advisories
 
 bench: $(READY) ## benchmark against pgbench on this machine (QUICK=1: the main scenarios; AGAINST=ref: two versions)
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(AGAINST),--against $(AGAINST)) $(ARGS)

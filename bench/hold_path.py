@@ -182,7 +182,11 @@ def recorded() -> list[Step]:
 @contextmanager
 def lab_for_this_process() -> Iterator[Lab]:
     with Lab() as lab:
-        os.environ.update(DATABASE_URL=lab.postgres.server_url, HOLDFAST_DUTIES="none")
+        os.environ.update(
+            DATABASE_URL=lab.postgres.server_url,
+            HOLDFAST_DUTIES="none",
+            HOLDFAST_SECRET_KEY="a secret of the installation, 32",  # noqa: S106
+        )
         yield lab
 
 

@@ -37,3 +37,31 @@ Feature: Audit
     When the organizer raises the price from 4500 to 4900
     Then the audit of the ticket type shows "ticket_type.created, ticket_type.changed"
     And its last entry shows only that the price was 4500 and is 4900
+
+  Scenario: Ann was refused: why?
+    Given only 1 ticket is available for session "concert-123"
+    When "ann@example.com" asks for 3 tickets
+    And "ann@example.com" asks for 0 tickets
+    And "bob@example.com" asks for 5 tickets
+    Then the audit of "ann@example.com" shows why:
+      | action             | error                  | quantity | available_quantity |
+      | hold.create_failed | invalid_quantity       |          |                    |
+      | hold.create_failed | insufficient_inventory | 3        | 1                  |
+    And no entry contains "ann@example.com"
+
+  Scenario: Ann's own holds and refusals
+    Given an active hold for customer "ann@example.com"
+    When the hold is released
+    And the order is confirmed
+    Then the audit of "ann@example.com" lists "hold.created, hold.cancelled, hold.convert_failed"
+    And the audit of "bob@example.com" lists nothing
+
+  Scenario: A revoked key is used
+    Given an active hold for customer "user@example.com"
+    When the platform's other key is revoked and used
+    Then the audit shows that the revoked key was refused
+
+  Scenario: A renewed hold names its predecessor
+    Given an expired hold in a cart
+    When the cart is renewed
+    Then the new hold and its audit name the expired hold

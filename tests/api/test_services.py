@@ -1,5 +1,6 @@
 """The use cases, without HTTP."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -84,15 +85,12 @@ class TestKeys:
         assert authenticator.find([hashed]) == {}
         assert not authenticator.was_known(hashed)
 
-    def test_the_cache_is_bounded_and_evicts_the_least_recently_used(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(authentication, "REMEMBERED_MAX", 2)
+    def test_the_cache_is_bounded_and_evicts_the_least_recently_used(self) -> None:
         keys = StubKeys()
         first, second, third = (
             sha256(keys.new_key("holds:read").encode()).digest() for _ in range(3)
         )
-        authenticator = trusting(keys)
+        authenticator = trusting(keys, size_max=2)
         authenticator.find([first])
         authenticator.find([second])
         authenticator.remembered(first)
@@ -140,6 +138,76 @@ class TestKeys:
         authenticator.find([hashed])
         assert (authenticator.remembered(hashed) is None) == is_announced
 
+    @pytest.mark.parametrize("is_own", [True, False])
+    def test_only_an_organizations_own_revocations_overtake_its_look_ups(
+        self, is_own: bool
+    ) -> None:
+        class Revoking(StubKeys):
+            def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
+                found = super().find(secret_hashes)
+                authenticator.forget_organization(ORGANIZATION if is_own else UUID(int=99))
+                return found
+
+        keys = Revoking()
+        hashed = hashed_key(keys)
+        authenticator = trusting(keys)
+        authenticator.find([hashed])
+        assert keys.questions == (authentication.LOOKUPS_MAX if is_own else 1)
+        assert (authenticator.remembered(hashed) is None) == is_own
+
+    def test_a_look_up_repeated_for_one_key_leaves_the_others_of_the_batch_alone(self) -> None:
+        asked: list[int] = []
+
+        class Revoking(StubKeys):
+            def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
+                found = super().find(secret_hashes)
+                asked.append(len(secret_hashes))
+                authenticator.forget(self.principals[changed].key_id)
+                return found
+
+        keys = Revoking()
+        changed, other = hashed_key(keys), hashed_key(keys)
+        authenticator = trusting(keys)
+        assert set(authenticator.find([changed, other])) == {changed, other}
+        assert asked == [2, 1, 1]
+        assert authenticator.remembered(other) is not None
+
+    def test_forgetting_costs_the_same_however_much_is_remembered(self) -> None:
+        def calls_to_forget(count: int) -> int:
+            keys = StubKeys()
+            authenticator = trusting(keys)
+            authenticator.find([hashed_key(keys) for _ in range(count)])
+            calls = 0
+
+            def count_call(_frame: object, event: str, _argument: object) -> None:
+                nonlocal calls
+                calls += event in {"call", "c_call"}
+
+            sys.setprofile(count_call)
+            try:
+                authenticator.forget_organization(ORGANIZATION)
+            finally:
+                sys.setprofile(None)
+            return calls
+
+        assert calls_to_forget(1) == calls_to_forget(500)
+
+    def test_changes_beyond_the_bound_make_what_was_looked_up_before_stale(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What was looked up afterwards stays: the control."""
+        monkeypatch.setattr(authentication, "CHANGED_MAX", 2)
+        keys = StubKeys()
+        revoked, later = hashed_key(keys), hashed_key(keys)
+        authenticator = trusting(keys)
+        authenticator.find([revoked])
+        authenticator.forget(keys.principals[revoked].key_id)
+        authenticator.find([later])
+        for number in range(2):
+            authenticator.forget(UUID(int=900 + number))
+        assert authenticator.remembered(revoked) is None
+        assert authenticator.remembered(later) is not None
+
     def test_a_process_that_hears_of_no_changes_remembers_nothing(self) -> None:
         keys, now = StubKeys(), [100.0]
         hashed = hashed_key(keys)
@@ -182,7 +250,7 @@ class TestIdempotency:
 
     def test_the_digest_covers_the_api_key_and_the_idempotency_key(self) -> None:
         key = repeat_key(PRINCIPAL, "k", b"f")
-        expected = sha256(PRINCIPAL.key_id.bytes + b"k").digest()[:16]
+        expected = sha256(PRINCIPAL.credential_id.bytes + b"k").digest()[:16]
         assert (key.organization_id, key.digest.bytes) == (ORGANIZATION, expected)
 
     def test_an_idempotency_key_never_collides_with_a_chosen_hold_id(self) -> None:

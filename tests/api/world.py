@@ -2,18 +2,27 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 
 from holdfast.adapters.payments import TrustingPayments
 from holdfast.domain import refusals
 from holdfast.domain.access.keys import ApiKey, KeyChange
+from holdfast.domain.access.members import Grantor, Member, MemberChange
+from holdfast.domain.access.rates import RateLimits
 from holdfast.domain.access.scopes import ALL_SCOPES, Mode
+from holdfast.domain.access.tokens import (
+    HolderToken,
+    IssueToken,
+    RevokeTokens,
+    TokensRevoked,
+    revocation_keys,
+)
 from holdfast.domain.catalog.changes import CatalogChange, CreateEvent
 from holdfast.domain.catalog.model import (
     Block,
@@ -32,6 +41,8 @@ from holdfast.domain.ids import (
     BlockId,
     CheckoutId,
     EventId,
+    MemberId,
+    MemberSessionId,
     OrderId,
     OrganizationId,
     PoolId,
@@ -42,15 +53,24 @@ from holdfast.domain.ids import (
 from holdfast.domain.orders.order import Order
 from holdfast.domain.organizations import ChangeOrganization, Organization
 from holdfast.domain.policy import HoldPolicy, PolicyOverride
-from holdfast.domain.values import Money
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import Holder, Money
 from holdfast.engine import Admission
 from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import KeyDirectory, KeyOutcome, Principal
 from holdfast.ports.answers import StoredAnswer
-from holdfast.ports.audit.attempts import FailedAttempt
-from holdfast.ports.audit.reader import AuditEntry, AuditFilter
+from holdfast.ports.audit.attempts import FailedAttempt, Stranger
+from holdfast.ports.audit.reader import AuditFilter, AuditPosition, AuditSlice
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter, SessionFilter
 from holdfast.ports.facts.log import FactPage, Position
+from holdfast.ports.members import (
+    Credentials,
+    MemberOutcome,
+    NewSession,
+    OpenSession,
+    Person,
+    Refused,
+)
 from holdfast.ports.orders import OrderFilter, SeenCheckout
 from holdfast.ports.organizations import OrganizationOutcome
 from holdfast.ports.paging import Page, PageRequest
@@ -58,6 +78,13 @@ from holdfast.ports.seats import EventOccupancy, MapState, SeatChanges, SeenSeat
 from holdfast.ports.statistics import SaleHistory
 from holdfast.ports.store import StoreError
 from holdfast.services.access.authentication import Authenticator, new_secret_key
+from holdfast.services.access.origins import AllowedOrigins
+from holdfast.services.access.rates.book import RateBook
+from holdfast.services.access.rates.limiter import RateLimiter
+from holdfast.services.access.rates.local import LocalRates
+from holdfast.services.access.rates.subjects import Rates, Subjects
+from holdfast.services.access.token_box import TokenBox
+from holdfast.services.access.tokens import HolderAccess, token_authenticator
 from holdfast.services.container import ApiContainer
 from tests.support.memory.store import MemoryStore
 from tests.support.patience import PATIENT
@@ -69,6 +96,7 @@ FLOOR = TicketTypeId(UUID("0198f1c0-0000-7000-8000-000000000004"))
 BALCONY = TicketTypeId(UUID("0198f1c0-0000-7000-8000-000000000005"))
 POOL = PoolId(UUID("0198f1c0-0000-7000-8000-000000000006"))
 UNKNOWN = UUID("0198f1c0-0000-7000-8000-0000000000ff")
+SECRET = "installation secret of the tests, long enough"
 NOW = datetime(2026, 1, 15, 10, 20, tzinfo=UTC)
 
 EVENT_ON_SALE = Event(EVENT, "Gala", "EUR", PolicyOverride(300, 8), NOW, NOW)
@@ -90,9 +118,9 @@ class StubKeys:
         return secret
 
 
-def trusting(keys: KeyDirectory) -> Authenticator:
+def trusting(keys: KeyDirectory, **limits: Any) -> Authenticator:
     """An authenticator that would hear of every change."""
-    authenticator = Authenticator(keys)
+    authenticator = Authenticator(keys, **limits)
     authenticator.trust(math.inf)
     return authenticator
 
@@ -116,6 +144,52 @@ class StubKeyStore:
         return Page((), None)
 
 
+class StubMembers:
+    """Knows nobody."""
+
+    def apply(
+        self,
+        change: MemberChange,
+        grantor: Grantor,
+        origin: Origin,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[MemberOutcome], bytes],
+    ) -> StoredAnswer[MemberOutcome]:
+        return StoredAnswer(refusals.member_not_found())
+
+    def member(self, organization_id: OrganizationId, member_id: MemberId) -> Member | None:
+        return None
+
+    def members(self, organization_id: OrganizationId, page: PageRequest) -> Page[Member]:
+        return Page((), None)
+
+    def note(
+        self,
+        organization_ids: Collection[OrganizationId],
+        action: str,
+        origin: Origin,
+        user_id: int,
+        username: str,
+    ) -> None: ...
+
+
+class StubMemberSessions:
+    def open(self, session: NewSession, origin: Origin) -> OpenSession | None:
+        return None
+
+    def close(
+        self,
+        organization_id: OrganizationId,
+        session_ids: Sequence[MemberSessionId],
+        origin: Origin,
+    ) -> None: ...
+
+
+class StubPasswords:
+    def check(self, credentials: Credentials, address: str, user_agent: str) -> Person | Refused:
+        return Refused(None, None)
+
+
 OWN_ORGANIZATION = Organization(
     id=ORGANIZATION,
     mode=Mode.TEST,
@@ -124,6 +198,49 @@ OWN_ORGANIZATION = Organization(
     name="Test",
     time_zone="UTC",
 )
+
+
+@dataclass
+class StubTokens:
+    """Implements TokenDirectory and TokenStore: knows what was revoked, and who allows anonymous
+    holders."""
+
+    allows_anonymous: bool = False
+    revoked: set[UUID] = field(default_factory=set)
+    origins: dict[OrganizationId, frozenset[str]] = field(default_factory=dict)
+    questions: int = 0
+
+    def seconds_left(self, tokens: Sequence[HolderToken]) -> Mapping[UUID, float]:
+        self.questions += 1
+        left = {each.id: (each.expires_at - datetime.now(UTC)).total_seconds() for each in tokens}
+        ended = {
+            each.id for each in tokens if self.revoked.intersection(revocation_keys(each.holder))
+        }
+        return {id_: seconds for id_, seconds in left.items() if seconds > 0 and id_ not in ended}
+
+    def allowed_origins(self) -> Mapping[OrganizationId, frozenset[str]]:
+        return self.origins
+
+    def issue(
+        self,
+        wanted: IssueToken,
+        origin: Origin,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[HolderToken | Refusal], bytes],
+    ) -> StoredAnswer[HolderToken | Refusal]:
+        return StoredAnswer(
+            wanted.issued(datetime.now(UTC), allows_anonymous=self.allows_anonymous)
+        )
+
+    def revoke(
+        self,
+        change: RevokeTokens,
+        origin: Origin,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[TokensRevoked], bytes],
+    ) -> StoredAnswer[TokensRevoked]:
+        self.revoked.update(revocation_keys(change.holder))
+        return StoredAnswer(TokensRevoked(datetime.now(UTC)))
 
 
 class StubOrganizations:
@@ -140,6 +257,13 @@ class StubOrganizations:
         render: Callable[[OrganizationOutcome], bytes],
     ) -> StoredAnswer[OrganizationOutcome]:
         return StoredAnswer(OWN_ORGANIZATION)
+
+
+class StubRateLimits:
+    """Nobody has any."""
+
+    def all_limits(self) -> Mapping[OrganizationId, RateLimits]:
+        return {}
 
 
 @dataclass
@@ -297,24 +421,34 @@ class StubAudit:
         organization_id: OrganizationId,
         only: AuditFilter,
         limit: int,
-        before: int | None = None,
-    ) -> tuple[AuditEntry, ...]:
-        return ()
+        before: AuditPosition | None = None,
+    ) -> AuditSlice:
+        return AuditSlice((), None)
 
 
 @dataclass
 class KeptAttempts:
     kept: list[FailedAttempt] = field(default_factory=list)
 
+    strangers: list[Stranger] = field(default_factory=list)
+
     def failed(self, attempt: FailedAttempt) -> None:
         self.kept.append(attempt)
+
+    def unauthorized(self, stranger: Stranger) -> None:
+        self.strangers.append(stranger)
 
 
 class World:
     """One organization and one session with two ticket types: plenty on the floor, one place on the
     balcony."""
 
-    def __init__(self, catalog: StubCatalog | None = None, seats: StubSeats | None = None) -> None:
+    def __init__(
+        self,
+        catalog: StubCatalog | None = None,
+        seats: StubSeats | None = None,
+        limiter: RateLimiter | None = None,
+    ) -> None:
         self.store = MemoryStore(lambda: datetime.now(UTC))
         self._put_on_sale()
         self.engine = Admission(self.store, PATIENT)
@@ -323,6 +457,9 @@ class World:
         self.catalog = catalog or StubCatalog()
         self.secret = self.keys.new_key(*ALL_SCOPES)
         self.attempts = KeptAttempts()
+        self.rate_book = RateBook(StubRateLimits())
+        self.tokens = StubTokens()
+        self.box = TokenBox([SECRET])
         self.container = ApiContainer(
             submit=self.engine,
             holds=self.store,
@@ -336,10 +473,38 @@ class World:
             payments=TrustingPayments(),
             authenticator=trusting(self.keys),
             keys=StubKeyStore(),
+            holders=self._holders(),
             organizations=StubOrganizations(),
+            rates=Rates(
+                self.rate_book,
+                limiter or RateLimiter(LocalRates()),
+                Subjects("rates of tests"),
+            ),
+            members=StubMembers(),
+            member_sessions=StubMemberSessions(),
+            passwords=StubPasswords(),
             deadline_seconds=5,
         )
         self.api: Api = create_api(self.container)
+
+    def _holders(self) -> HolderAccess:
+        authenticator = token_authenticator(self.box, self.tokens)
+        authenticator.trust(math.inf)
+        return HolderAccess(self.box, authenticator, self.tokens, AllowedOrigins(self.tokens))
+
+    def token(self, holder: Holder | None = None, **claims: Any) -> str:
+        """A token as the API issues it, with these claims."""
+        now = datetime.now(UTC)
+        made = HolderToken(
+            id=uuid4(),
+            organization_id=ORGANIZATION,
+            mode=Mode.TEST,
+            key_id=ApiKeyId(uuid4()),
+            holder=holder or Holder(user_id="buyer-1"),
+            issued_at=now,
+            expires_at=now + timedelta(minutes=30),
+        )
+        return self.box.sealed(replace(made, **claims))
 
     def close(self) -> None:
         self.api.close()

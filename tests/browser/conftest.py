@@ -233,10 +233,14 @@ def opened(browser: Browser, shop: RunningServer, platform: Platform) -> Iterato
     context = browser.new_context(locale="en-GB")
     context.set_default_timeout(TIMEOUT_MS)
 
+    answer = platform.client.patch("/api/organization", json={"anonymous_holders": True})
+    assert answer.status_code == 200, answer.text
+
     def open_tab(sale: Sale | Hall) -> Tab:
         visitor = Visitor(context.new_page(), shop.base_url)
         visitor.resize(DESKTOP)
-        visitor.visit(f"/demo/cart#key={platform.secret_key}&session={sale.session_id}")
+        organization = f"organization={platform.organization_id}"
+        visitor.visit(f"/demo/cart?{organization}#session={sale.session_id}")
         expect(visitor.page.locator(".type-name").first).to_be_visible()
         return Tab(visitor)
 

@@ -258,13 +258,51 @@ def test_the_cart_fits_a_desk_and_a_phone(
     tab.visitor.assert_no_errors()
 
 
-def test_without_a_key_the_page_says_where_to_find_one(
+def test_without_a_shop_the_page_says_where_to_find_one(
     visitor: Visitor, shop: RunningServer
 ) -> None:
     visitor.origin = shop.base_url
     visitor.visit("/demo/cart")
-    expect(visitor.page.get_by_role("alert")).to_contain_text("needs an API key")
+    expect(visitor.page.get_by_role("alert")).to_contain_text("no shop at this address")
     visitor.assert_no_errors()
+
+
+def test_the_page_has_a_token_and_no_secret_key(opened: Opened, platform: Platform) -> None:
+    credentials: set[str] = set()
+    sale = platform.on_sale(5)
+    tab = opened(sale)
+    tab.page.on("request", lambda sent: credentials.add(sent.headers.get("authorization", "")))
+    tab.click_add()
+    tab.expect_held(1)
+    tab.wait_for_refresh()
+    assert all(each.startswith("Bearer ht_test_") for each in credentials - {""})
+    assert credentials - {""}
+    assert platform.secret_key not in tab.page.content()
+    (hold,) = all_holds(platform, sale)
+    assert held_by(platform, tab.cart())["hold_id"] == hold["hold_id"]
+
+
+def test_the_page_gets_a_new_token_when_its_own_is_refused(
+    opened: Opened, platform: Platform
+) -> None:
+    tab = opened(platform.on_sale(5))
+    tab.click_add()
+    tab.expect_held(1)
+    users = tab.page.evaluate("Object.keys(localStorage)[0].split('anonymous-')[1]")
+    body = {"user_id": f"anonymous-{users}"}
+    assert platform.client.post("/api/holder-tokens/revoke", json=body).status_code == 200
+    tab.click_add()
+    tab.expect_held(2)
+
+
+def test_a_shop_needs_an_organization_that_allows_it(
+    visitor: Visitor, shop: RunningServer, platform: Platform
+) -> None:
+    visitor.origin = shop.base_url
+    answer = visitor.page.request.post(
+        f"{shop.base_url}/demo/token?organization={platform.organization_id}"
+    )
+    assert answer.status == 404
 
 
 def test_the_cart_page_exists_only_in_the_demo(visitor: Visitor) -> None:

@@ -269,7 +269,7 @@ def taker_on(url: str) -> Iterator[OrderTaker]:
             room.admission,
             room.holds,
             PostgresOrders(room.database),
-            PostgresAttempts(room.database),
+            PostgresAttempts(room.database, room.hashes),
         )
     finally:
         room.stop()

@@ -212,7 +212,7 @@ class Side:
             }
         if isinstance(value, list):
             return [self._translated(each) for each in value]
-        if key == "expires_in" and value is not None:
+        if key in {"expires_in", "retry_after_seconds"} and value is not None:
             return value // STEP_SECONDS
         return self._names.get(value, value) if isinstance(value, str) else value
 

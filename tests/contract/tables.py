@@ -1,7 +1,6 @@
 """Insert a venue as rows of PostgreSQL."""
 
 from dataclasses import astuple
-from uuid import uuid4
 
 import psycopg
 
@@ -19,7 +18,7 @@ def insert_venue(connection: Connection, venue: Venue, plan: Plan) -> None:
 
 
 def _insert_session(connection: Connection, venue: Venue, plan: Plan) -> None:
-    organization_id, event_id = venue.organization_id, uuid4()
+    organization_id, event_id = venue.organization_id, plan.event_id
     run = connection.execute
     run(
         "INSERT INTO organization (id, name) VALUES (%s, 'test') ON CONFLICT DO NOTHING",
@@ -37,7 +36,7 @@ def _insert_session(connection: Connection, venue: Venue, plan: Plan) -> None:
     insert = (
         "INSERT INTO event (name, organization_id, id, currency, status, sale_starts_at,"
         f" sale_ends_at, {', '.join(POLICY_FIELDS)})"
-        f" VALUES ('test'{', %s' * len(values)})"
+        f" VALUES ('test'{', %s' * len(values)}) ON CONFLICT DO NOTHING"
     )
     run(insert.encode(), values)
     run(

@@ -22,6 +22,7 @@ from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.ids import (
     BlockId,
     CheckoutId,
+    EventId,
     HoldId,
     OrderId,
     OrganizationId,
@@ -95,6 +96,8 @@ class Plan:
     hall: Hall = NO_HALL
     sale: SaleTerms = field(default_factory=SaleTerms)
     currency: str = "EUR"
+    # Other plans with the same event are further sessions of it.
+    event_id: EventId = field(default_factory=lambda: EventId(uuid4()))
 
     @property
     def all_pools(self) -> dict[str, int]:

@@ -60,6 +60,14 @@ POLICIES = {
     "lenient": LENIENT,
     "strict": replace(LENIENT, one_active_hold=True, refuse_orphans=True, late_payment_seconds=0),
     "waiting": WAITING,
+    "limited": replace(
+        WAITING,
+        holder_units_max=8,
+        holder_holds_max=4,
+        holder_carts_max=1,
+        extensions_max=1,
+        cooldown_seconds=2750,
+    ),
     "passing": replace(WAITING, waiting_passes_max=2, late_payment_seconds=4000),
 }
 CARTS = ["first", "second"]

@@ -19,7 +19,7 @@ from holdfast.domain.catalog.model import Offer, Pool, SeatBlock, SessionCatalog
 from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.domain.group.plan import resources_of
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, PoolId, SeatId
+from holdfast.domain.ids import CheckoutId, HoldId, OrderId, PoolId, SeatId
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.order import SEED_BYTES, Checkout, Order, Purchase
 from holdfast.domain.policy import HoldPolicy
@@ -144,7 +144,7 @@ class MemoryWorld(_World, MemoryManager):
             1,
             plan.currency,
             offers,
-            EventId(uuid4()),
+            plan.event_id,
             plan.sale,
             blocks,
         )
@@ -287,7 +287,8 @@ class PostgresWorld(_World, PostgresManager):
                 "UPDATE hold SET created_at = created_at - %(shift)s,"
                 " updated_at = updated_at - %(shift)s, held_at = held_at - %(shift)s,"
                 " expires_at = expires_at - %(shift)s, due_at = due_at - %(shift)s,"
-                " warn_at = warn_at - %(shift)s, expired_at = expired_at - %(shift)s"
+                " warn_at = warn_at - %(shift)s, expired_at = expired_at - %(shift)s,"
+                " given_up_at = given_up_at - %(shift)s"
                 " WHERE organization_id = %(organization)s",
                 shift,
             )

@@ -156,9 +156,13 @@ def test_the_demo_has_a_cart_page(running_demo: Demo) -> None:
     assert facts["cart_url"] in printed(running_demo)
     page = httpx.get(facts["cart_url"])
     assert page.status_code == 200
-    assert facts["secret_key"] not in page.text, (
-        "the key stays in the URL fragment, which is never sent"
+    assert facts["secret_key"] not in page.text + facts["cart_url"]
+    issued = httpx.post(
+        facts["base_url"] + "/demo/token", params={"organization": facts["organization_id"]}
     )
+    headers = {"Authorization": f"Bearer {issued.json()['token']}"}
+    assert httpx.get(facts["base_url"] + "/api/events", headers=headers).json()["data"]
+    assert httpx.get(facts["base_url"] + "/api/keys", headers=headers).status_code == 403
     assert "unsafe" not in page.headers["Content-Security-Policy"]
 
 

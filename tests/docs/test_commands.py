@@ -40,7 +40,7 @@ BLOCK = re.compile(
 MARK = "-- end of a block --"
 # Values that differ between runs: ids, references, keys, rows, times and other numbers.
 VARYING = re.compile(
-    r'"seat_id_prefix": "[^"]*", "seat_id_suffixes": \[[^\]]*\]|hk_(?:test|live)_\S+|'
+    r'"seat_id_prefix": "[^"]*", "seat_id_suffixes": \[[^\]]*\]|h[kt]_(?:test|live)_\S+|'
     r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[A-Z0-9]{6}\b|(?<=row )\w+|\d[\d.,:TZ-]*"
 )
 

@@ -79,7 +79,8 @@ class Owner:
                 "UPDATE hold SET created_at = created_at - %(shift)s,"
                 " updated_at = updated_at - %(shift)s, held_at = held_at - %(shift)s,"
                 " expires_at = expires_at - %(shift)s, due_at = due_at - %(shift)s,"
-                " warn_at = warn_at - %(shift)s, expired_at = expired_at - %(shift)s"
+                " warn_at = warn_at - %(shift)s, expired_at = expired_at - %(shift)s,"
+                " given_up_at = given_up_at - %(shift)s"
                 " WHERE organization_id = %(organization)s",
                 names,
             )

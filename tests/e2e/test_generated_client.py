@@ -7,11 +7,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
 
+from tests.support.people import PASSWORD, Staff, add_staff
 from tests.support.platform import Json, Platform
 from tests.support.servers import RunningServer
 
@@ -27,18 +28,22 @@ class GeneratedClient:
     def __init__(self, platform: Platform, document: Json) -> None:
         self.package = importlib.import_module(PACKAGE)
         self.models = importlib.import_module(f"{PACKAGE}.models")
-        self._client = self.package.AuthenticatedClient(
-            base_url=platform.base_url,
-            token=platform.secret_key,
-            verify_ssl=False,
-            raise_on_unexpected_status=True,
-        )
+        self._base_url = platform.base_url
+        self.authenticate(platform.secret_key)
         self._tags = {
             operation["operationId"]: operation["tags"][0].replace("-", "_")
             for path in document["paths"].values()
             for operation in path.values()
         }
         self.uncalled = set(self._tags)
+
+    def authenticate(self, token: str) -> None:
+        self._client = self.package.AuthenticatedClient(
+            base_url=self._base_url,
+            token=token,
+            verify_ssl=False,
+            raise_on_unexpected_status=True,
+        )
 
     def __call__(self, name: str, *path: Any, body: Any = None, **query: Any) -> Any:
         module = importlib.import_module(f"{PACKAGE}.api.{self._tags[name]}.{name}")
@@ -89,7 +94,9 @@ def call(platform: Platform, document: Json) -> GeneratedClient:
     return GeneratedClient(platform, document)
 
 
-def test_every_operation_works_with_the_generated_client(call: GeneratedClient) -> None:
+def test_every_operation_works_with_the_generated_client(
+    call: GeneratedClient, platform: Platform, server: RunningServer
+) -> None:
     event_id, session_id, ticket_type_id = set_up_a_sale(call)
     block_id, seat_ids = set_up_a_hall(call, session_id)
     hold_tickets(call, event_id, session_id, ticket_type_id)
@@ -103,10 +110,35 @@ def test_every_operation_works_with_the_generated_client(call: GeneratedClient) 
     assert call("list_facts", cursor=facts.next_cursor).data[0].event_id != facts.data[0].event_id
     assert call("list_audit", action="hold.created").data[0].entry_id > 0
     manage_keys(call)
+    issued = call("issue_token", body=("IssueTokenRequest", {"user_id": "user-1"}))
+    assert issued.token.startswith("ht_test_")
+    revoked = call("revoke_tokens", body=("RevokeTokensRequest", {"user_id": "user-1"}))
+    assert revoked.revoked_at
     zone = ("ChangeOrganizationRequest", {"time_zone": "Europe/Berlin"})
     assert call("change_organization", body=zone).time_zone == "Europe/Berlin"
     assert call("get_organization").mode == "test"
+    staff = add_staff(server.database_url, platform.organization_id, "owner")
+    manage_members(call, platform, staff)
     assert call.uncalled == set()
+
+
+def manage_members(call: GeneratedClient, platform: Platform, staff: Staff) -> None:
+    new: Json = {"username": f"ann-{uuid4()}@example.com", "role": "viewer"}
+    added = call("add_member", body=("AddMemberRequest", new))
+    assert added.invitation_path.startswith("/admin/invitation/hi_")
+    to_support = ("ChangeMemberRequest", {"role": "support"})
+    assert call("change_member", added.member_id, body=to_support).role == "support"
+    assert call("get_member", added.member_id).status == "invited"
+    assert len(call("list_members").data) == 2
+    assert call("remove_member", added.member_id).member_id == added.member_id
+    credentials = {
+        "organization_id": platform.organization_id,
+        "username": staff.username,
+        "password": PASSWORD,
+    }
+    session = call("sign_in", body=("SignInRequest", credentials))
+    call.authenticate(session.session_token)
+    assert call("sign_out").signed_out
 
 
 def manage_keys(call: GeneratedClient) -> None:

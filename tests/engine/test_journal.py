@@ -1,19 +1,22 @@
 """The journal: one log entry per transition, and a bounded record of failed attempts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Placed
 from holdfast.domain.holds.placement import SeatAsk
-from holdfast.domain.ids import HoldId, SeatId
+from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId, SeatId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.engine import Admission
-from holdfast.ports.audit.attempts import FailedAttempt
+from holdfast.ports.audit.attempts import EndedKey, FailedAttempt, Stranger
 from holdfast.ports.store import Rejected, StoreUnavailable
+from holdfast.services.audit import attempt_buffer
 from holdfast.services.audit import journal as journal_module
 from holdfast.services.audit.journal import Journal
 from tests.contract.venues import STRANGER, Hall, Plan
@@ -28,6 +31,7 @@ class Attempts:
     is_away: bool = False
     rejected_action: str | None = None
     written: list[FailedAttempt] = field(default_factory=list)
+    ended: dict[bytes, EndedKey] = field(default_factory=dict)
 
     def record(self, attempts: Sequence[FailedAttempt]) -> None:
         if self.is_away:
@@ -35,6 +39,11 @@ class Attempts:
         if any(attempt.action == self.rejected_action for attempt in attempts):
             raise Rejected("cannot be written down")
         self.written += attempts
+
+    def ended_keys(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, EndedKey]:
+        if self.is_away:
+            raise StoreUnavailable("away")
+        return {each: self.ended[each] for each in secret_hashes if each in self.ended}
 
 
 class Stage:
@@ -92,7 +101,7 @@ def test_attempts_are_kept_while_the_database_is_unavailable(stage: Stage) -> No
 def test_too_many_attempts_drop_the_oldest_with_a_warning(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal_module, "ATTEMPTS_KEPT_MAX", 3)
+    monkeypatch.setattr(attempt_buffer, "ATTEMPTS_KEPT_MAX", 3)
     for quantity in range(3, 8):
         stage.place(quantity)
     stage.engine.stop()
@@ -250,4 +259,106 @@ def test_an_empty_checkout_with_a_reused_key_costs_no_other_entry(stage: Stage) 
     engine.stop()
     stage.journal.run_once()
     written = [(each.organization_id, each.action) for each in stage.attempts.written]
-    assert written == [(neighbor.organization_id, "hold.create_failed")] * 2
+    assert sorted(written, key=str) == sorted(
+        [
+            (neighbor.organization_id, "hold.create_failed"),
+            (neighbor.organization_id, "hold.create_failed"),
+            (stage.venue.organization_id, "checkout.start_failed"),
+        ],
+        key=str,
+    )
+
+
+def attempt_of(organization_id: OrganizationId, code: str = "x", **more: Any) -> FailedAttempt:
+    return FailedAttempt("hold.create_failed", organization_id, code, Origin("key:1", "r"), **more)
+
+
+def test_a_flood_of_one_organization_drops_nothing_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(attempt_buffer, "ATTEMPTS_KEPT_MAX", 100)
+    attempts = Attempts()
+    journal = Journal(attempts)
+    quiet, loud = (OrganizationId(uuid4()) for _ in range(2))
+    for number in range(10):
+        journal.failed(attempt_of(quiet, f"quiet-{number}"))
+    for number in range(5_000):
+        journal.failed(attempt_of(loud, f"loud-{number}"))
+    with capture_logs() as logs:
+        while journal.run_once():
+            pass
+    written = [each.code for each in attempts.written]
+    assert [code for code in written if code.startswith("quiet")] == [
+        f"quiet-{number}" for number in range(10)
+    ]
+    assert len(written) == 100
+    assert [entry["count"] for entry in logs] == [4_910]
+
+
+def test_attempts_of_all_organizations_are_written_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(journal_module, "BATCH_SIZE", 4)
+    attempts = Attempts()
+    journal = Journal(attempts)
+    loud, quiet = (OrganizationId(uuid4()) for _ in range(2))
+    for number in range(10):
+        journal.failed(attempt_of(loud, f"loud-{number}"))
+    journal.failed(attempt_of(quiet))
+    journal.run_once()
+    assert [each.organization_id for each in attempts.written].count(quiet) == 1
+
+
+def test_equal_attempts_become_one_entry_with_their_number() -> None:
+    attempts = Attempts()
+    journal = Journal(attempts)
+    own = OrganizationId(uuid4())
+    seat = SeatId(uuid4())
+    for _ in range(3):
+        journal.failed(attempt_of(own, details={"available_quantity": 1}))
+    journal.failed(attempt_of(own, details={"available_quantity": 0}))
+    journal.failed(attempt_of(own, seat_id=seat, details={"available_quantity": 1}))
+    journal.run_once()
+    assert [(each.times, each.seat_id) for each in attempts.written] == [
+        (3, None),
+        (1, None),
+        (1, seat),
+    ]
+
+
+def stranger(hashed: bytes | None) -> Stranger:
+    return Stranger(hashed, Origin("unknown", "r", "203.0.113.7"), {"status": 401})
+
+
+def test_an_ended_key_is_recorded_for_its_organization_and_others_are_counted() -> None:
+    key = EndedKey(OrganizationId(uuid4()), ApiKeyId(uuid4()))
+    attempts = Attempts(ended={b"ended": key})
+    journal = Journal(attempts)
+    for hashed in (b"ended", b"ended", b"never", None):
+        journal.unauthorized(stranger(hashed))
+    with capture_logs() as logs:
+        journal.run_once()
+    (attempt,) = attempts.written
+    assert (attempt.organization_id, attempt.key_id) == (key.organization_id, key.key_id)
+    assert (attempt.code, attempt.times) == ("unauthorized", 2)
+    assert (attempt.origin.actor, attempt.origin.ip) == (f"key:{key.key_id}", "203.0.113.7")
+    assert logs == [{"event": "requests.unauthorized", "count": 2, "log_level": "warning"}]
+
+
+def test_a_flood_of_unknown_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempt_buffer, "STRANGERS_KEPT_MAX", 10)
+    asked: list[int] = []
+    attempts = Attempts()
+
+    def ended_keys(secret_hashes: Sequence[bytes]) -> Mapping[bytes, EndedKey]:
+        asked.append(len(secret_hashes))
+        return {}
+
+    monkeypatch.setattr(attempts, "ended_keys", ended_keys)
+    journal = Journal(attempts)
+    for number in range(1_000):
+        journal.unauthorized(stranger(str(number).encode()))
+    with capture_logs() as logs:
+        journal.run_once()
+    assert asked == [10]
+    assert [entry["count"] for entry in logs] == [1_000]

@@ -1,8 +1,9 @@
 """Errors raised by PostgreSQL in the middle of a group."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -12,6 +13,8 @@ from holdfast.adapters.postgres.engine import group as group_module
 from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.domain import refusals
 from holdfast.domain.group.origin import Origin
+from holdfast.domain.holder_hash import HolderHashes
+from holdfast.domain.ids import SessionKey
 from holdfast.engine import group as engine_group
 from holdfast.engine.queue import Pending
 from holdfast.ports.store import GroupWrites
@@ -101,12 +104,18 @@ def test_a_swallowed_error_is_detected_at_commit(
     """COMMIT of a failed transaction answers ROLLBACK without an error."""
     remaining = [True]
 
-    def fail_and_swallow(connection: Pipeline, writes: GroupWrites, position: str) -> None:
+    def fail_and_swallow(
+        connection: Pipeline,
+        writes: GroupWrites,
+        position: str,
+        versions: Mapping[SessionKey, UUID],
+        hashes: HolderHashes,
+    ) -> None:
         if remaining and remaining.pop():
             connection.execute("SELECT 1 / 0")
             with contextlib.suppress(psycopg.Error):
                 connection.send()
-        write_group(connection, writes, position)
+        write_group(connection, writes, position, versions, hashes)
 
     monkeypatch.setattr(group_module, "write_group", fail_and_swallow)
     answers = arena.answered(arena.burst(5), 3)

@@ -41,7 +41,17 @@ STATUS_OF_ERROR = {
     "block_at_capacity": 409,
     "no_available_seats": 409,
     "active_hold_exists": 409,
+    "holder_limit_reached": 409,
+    "holder_cooldown": 429,
     "scope_not_held": 403,
+    "rate_limit_exceeded": 429,
+    "secret_key_required": 403,
+    "holder_from_token": 400,
+    "anonymous_holders_off": 400,
+    "unauthorized": 401,
+    "too_many_requests": 429,
+    "last_owner": 409,
+    "invalid_acting_user": 400,
     "service_unavailable": 503,
 }
 

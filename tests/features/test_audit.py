@@ -1,9 +1,13 @@
 """The audit log."""
 
+from typing import Any
+
+import httpx
 import psycopg
 import pytest
-from pytest_bdd import parsers, scenarios, then, when
+from pytest_bdd import given, parsers, scenarios, then, when
 
+from tests.e2e.cart_calls import item
 from tests.features.scene import Scene
 from tests.support.patience import wait_until
 from tests.support.platform import Json
@@ -86,3 +90,99 @@ def cannot_be_changed(scene: Scene) -> None:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             scene.owner.run(statement)
     assert entries(scene) == before
+
+
+@when(parsers.parse('"{email}" asks for {quantity:d} tickets'))
+def asks_for(scene: Scene, email: str, quantity: int) -> None:
+    scene.place(quantity, customer_email=email)
+    assert scene.answer.is_client_error
+
+
+def of_holder(scene: Scene, email: str, count: int) -> list[Json]:
+    """The entries of a person, newest first. Waits, because refused attempts are written
+    asynchronously."""
+
+    def found() -> list[Json]:
+        answer = scene.platform.client.get("/api/audit", params={"customer_email": email})
+        assert answer.status_code == 200, answer.text
+        return list(answer.json()["data"])
+
+    wait_until(lambda: len(found()) >= count, "the entries are in the audit")
+    return found()
+
+
+@then(parsers.parse('the audit of "{email}" shows why:'))
+def shows_why(scene: Scene, email: str, datatable: list[list[str]]) -> None:
+    names, *rows = datatable
+    found = of_holder(scene, email, len(rows))
+    shown = [
+        [entry["action"], *(_text(entry["new"], name) for name in names[1:])] for entry in found
+    ]
+    assert shown == rows
+    assert len({entry["holder"] for entry in found}) == 1
+    assert {entry["session_id"] for entry in found} == {scene.sale.session_id}
+
+
+def _text(values: dict[str, Any], name: str) -> str:
+    return str(values[name]) if name in values else ""
+
+
+@then(parsers.parse('the audit of "{email}" lists "{actions}"'))
+def lists(scene: Scene, email: str, actions: str) -> None:
+    expected = actions.split(", ")
+    found = of_holder(scene, email, len(expected))
+    assert [entry["action"] for entry in found][::-1] == expected
+
+
+@then(parsers.parse('the audit of "{email}" lists nothing'))
+def lists_nothing(scene: Scene, email: str) -> None:
+    assert of_holder(scene, email, 0) == []
+
+
+@when("the platform's other key is revoked and used", target_fixture="revoked")
+def a_revoked_key(scene: Scene) -> Json:
+    client = scene.platform.client
+    made = client.post("/api/keys", json={"name": "box office", "scopes": ["holds:read"]})
+    assert made.status_code == 201, made.text
+    key: Json = made.json()
+    assert client.post(f"/api/keys/{key['key_id']}/revoke", json={}).status_code == 200
+    headers = {"Authorization": f"Bearer {key['secret_key']}"}
+    answer = httpx.get(f"{scene.platform.base_url}/api/holds", headers=headers)
+    assert answer.status_code == 401
+    return key
+
+
+@then("the audit shows that the revoked key was refused")
+def the_key_was_refused(scene: Scene, revoked: Json) -> None:
+    query = {"key_id": revoked["key_id"], "outcome": "refused"}
+
+    def refused() -> list[Json]:
+        return list(scene.platform.client.get("/api/audit", params=query).json()["data"])
+
+    wait_until(lambda: bool(refused()), "the refusal is in the audit")
+    (entry,) = refused()
+    assert (entry["action"], entry["new"]["error"]) == ("request.refused", "unauthorized")
+    assert entry["new"]["route"] == "GET /api/holds"
+    assert entry["actor"] == f"key:{revoked['key_id']}"
+    assert revoked["secret_key"] not in str(entry)
+
+
+@given("an expired hold in a cart")
+def an_expired_cart(scene: Scene) -> None:
+    scene.put_on_sale()
+    scene.hold = scene.cart.new(item(scene.sale, 2))
+    scene.owner.let_pass(scene.platform.organization_id, 3600)
+
+
+@when("the cart is renewed")
+def the_cart_is_renewed(scene: Scene) -> None:
+    scene.answers.append(scene.cart.renew())
+
+
+@then("the new hold and its audit name the expired hold")
+def names_its_predecessor(scene: Scene) -> None:
+    renewed = scene.answer.json()
+    assert renewed["replaces_hold_id"] == scene.hold["hold_id"]
+    query = {"hold_id": renewed["hold_id"]}
+    (entry,) = scene.platform.client.get("/api/audit", params=query).json()["data"]
+    assert entry["new"]["replaces_hold_id"] == scene.hold["hold_id"]

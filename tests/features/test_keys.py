@@ -90,7 +90,8 @@ def the_key_works(keys: KeyScene) -> None:
 def reads_holds(keys: KeyScene) -> None:
     assert keys.statuses(keys.new) == {200}
     assert set(keys.new["scopes"]) == {
-        *("catalog:read", "holds:read", "holds:write", "orders:read", "facts:read")
+        *("catalog:read", "holds:read", "holds:write", "orders:read", "tokens:write"),
+        "facts:read",
     }
 
 

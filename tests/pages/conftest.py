@@ -1,6 +1,7 @@
 """An organization with a sale, and an operator who may view it."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import cast
 
 import psycopg
@@ -11,9 +12,15 @@ from django.http import HttpResponse
 from django.test import Client
 from django.test.utils import override_settings
 
+from holdfast.adapters.postgres.access.keys import PostgresKeyStore
+from holdfast.adapters.postgres.access.members import PostgresMembers
+from holdfast.adapters.postgres.access.sessions import PostgresMemberSessions
+from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
+from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.bootstrap.accounts import ensure_admin
 from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.settings import Settings
+from holdfast.entrypoints.admin.apps import AdminConfig
 from tests.pages.sales import Sale, new_sale
 
 NAME, PASSWORD = "head-of-desk", "a long enough password"
@@ -22,7 +29,23 @@ QUICK_HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 
 
 @pytest.fixture
-def sale(database_url: str) -> Iterator[Sale]:
+def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    """What the admin acts through, without the engine."""
+    opened = Database(database_url)
+    opened.open()
+    services = SimpleNamespace(
+        keys=PostgresKeyStore(opened),
+        organizations=PostgresOrganizationSettings(opened),
+        members=PostgresMembers(opened),
+        member_sessions=PostgresMemberSessions(opened),
+    )
+    monkeypatch.setattr(AdminConfig, "services", services, raising=False)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def sale(database_url: str, database: Database) -> Iterator[Sale]:
     setup_django(Settings(database_url=database_url))
     with (
         psycopg.connect(database_url, autocommit=True) as owner,

@@ -238,9 +238,3 @@ def test_users_can_be_added_and_deactivated_but_not_deleted(operator: Client) ->
     assert changed.status_code == 302, changed.content.decode()
     assert log_in(name, PASSWORD).status_code == 200
     assert operator.post(f"{person}delete/", {"post": "yes"}).status_code == 403
-
-
-def test_a_group_can_be_granted_only_view_permissions(operator: Client) -> None:
-    text = operator.get("/admin/auth/group/add/").content.decode()
-    assert "Can view hold" in text
-    assert not any(f"Can {verb} hold" in text for verb in ("add", "change", "delete"))

@@ -2,8 +2,10 @@
 
 import json
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,6 +13,11 @@ import pytest
 from django.test import Client
 
 from holdfast import domain
+from holdfast.adapters.postgres.audit.reader import PostgresAudit
+from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.domain.holder_hash import HolderHashes
+from holdfast.domain.values import EmailAddress, Holder
+from holdfast.entrypoints.admin.apps import AdminConfig
 from tests.pages.sales import Sale, insert, list_of, new_sale, page
 
 
@@ -171,3 +178,61 @@ def test_every_refused_attempt_can_be_filtered(operator: Client) -> None:
     assert "cart.fill_failed" in named
     shown = page(operator, "auditentry/")
     assert [name for name in sorted(named) if name not in shown] == []
+
+
+HASHES = HolderHashes("a secret of the installation, 32")
+
+
+@pytest.fixture
+def readers(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The reader that the list searches with."""
+    opened = Database(database_url)
+    opened.open()
+    services = SimpleNamespace(audit=PostgresAudit(opened, HASHES))
+    monkeypatch.setattr(AdminConfig, "services", services, raising=False)
+    yield
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("search", "is_found"),
+    [
+        ({"email": "ann@example.com"}, True),
+        ({"email": "ANN@example.com", "error": "insufficient_inventory"}, True),
+        ({"email": "bob@example.com"}, False),
+        ({"email": "no address"}, False),
+        ({"email": "ann@example.com", "outcome": "done"}, False),
+        ({"outcome": "refused", "ip": "203.0.113.7"}, True),
+        ({"session": "no id"}, False),
+        ({"request": "request-ann"}, True),
+        ({"acting_user": "desk-3"}, True),
+        ({"cart": "cart-ann"}, True),
+    ],
+)
+def test_the_audit_explains_why_ann_was_refused(
+    operator: Client, sale: Sale, readers: None, search: dict[str, str], is_found: bool
+) -> None:
+    holder, _ = HASHES.of(Holder(EmailAddress("ann@example.com")))
+    refusal = {"error": "insufficient_inventory", "quantity": 3, "available_quantity": 1}
+    insert(
+        sale.owner,
+        "audit",
+        organization_id=sale.organization_id,
+        at=datetime.now(UTC),
+        action="hold.create_failed",
+        actor="key:one",
+        acting_user="desk-3",
+        request_id="request-ann",
+        ip="203.0.113.7",
+        cart="cart-ann",
+        holder=holder,
+        new=json.dumps(refusal),
+    )
+    text = list_of(operator, "auditentry", sale, **search)
+    assert ("asked for 3, available 1" in text) is is_found
+    assert "ann@example.com" not in text.replace('value="ann@example.com"', "")
+
+
+def test_the_audit_is_searched_within_one_organization(operator: Client) -> None:
+    text = page(operator, "auditentry/", email="ann@example.com")
+    assert "Choose an organization to search its audit log" in text

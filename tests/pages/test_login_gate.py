@@ -10,6 +10,8 @@ import pytest
 from django.template.loader import render_to_string
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from holdfast.entrypoints.api.access import password_turns
+from holdfast.entrypoints.api.access.password_turns import PasswordTurns
 from holdfast.entrypoints.asgi import login_gate
 from holdfast.entrypoints.asgi.login_gate import LoginGate
 from tests.support.servers import RunningServer
@@ -83,8 +85,8 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
 @pytest.fixture(autouse=True)
 def without_delays(monkeypatch: pytest.MonkeyPatch) -> None:
     """No rests between log-ins and no delay before refusals."""
-    monkeypatch.setattr(login_gate, "REST_FACTOR", 0.0)
-    monkeypatch.setattr(login_gate, "REFUSED_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(password_turns, "REST_FACTOR", 0.0)
+    monkeypatch.setattr(password_turns, "REFUSED_AFTER_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("is_guarded", [True, False])
@@ -93,7 +95,7 @@ def test_log_ins_run_one_at_a_time(is_guarded: bool) -> None:
 
     async def scene() -> None:
         django = Hashing()
-        app: ASGIApp = LoginGate(django, b"busy") if is_guarded else django
+        app: ASGIApp = LoginGate(django, b"busy", PasswordTurns()) if is_guarded else django
         tasks = await begun(*(post(app, f"192.0.2.{number}") for number in range(5)))
         assert django.running == (1 if is_guarded else 5)
         django.may_end.set()
@@ -104,11 +106,11 @@ def test_log_ins_run_one_at_a_time(is_guarded: bool) -> None:
 
 
 def test_the_queue_of_an_address_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(login_gate, "WAITING_OF_ADDRESS_MAX", 2)
+    monkeypatch.setattr(password_turns, "WAITING_OF_ADDRESS_MAX", 2)
 
     async def scene() -> None:
         django = Hashing()
-        gate = LoginGate(django, b"busy")
+        gate = LoginGate(django, b"busy", PasswordTurns())
         waiting = await begun(*(post(gate) for _ in range(3)))
         assert await post(gate) == 429
         waiting += await begun(post(gate, "192.0.2.2"))
@@ -120,11 +122,11 @@ def test_the_queue_of_an_address_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_whole_queue_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(login_gate, "WAITING_MAX", 2)
+    monkeypatch.setattr(password_turns, "WAITING_MAX", 2)
 
     async def scene() -> None:
         django = Hashing()
-        gate = LoginGate(django, b"busy")
+        gate = LoginGate(django, b"busy", PasswordTurns())
         waiting = await begun(*(post(gate, f"192.0.2.{number}") for number in range(3)))
         assert await post(gate, "192.0.2.9") == 429
         django.may_end.set()
@@ -134,14 +136,14 @@ def test_the_whole_queue_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_gate_rests_after_a_log_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(login_gate, "REST_FACTOR", 1e12)
-    monkeypatch.setattr(login_gate, "REST_SECONDS_MAX", ENDLESS_SECONDS)
-    monkeypatch.setattr(login_gate, "WAIT_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(password_turns, "REST_FACTOR", 1e12)
+    monkeypatch.setattr(password_turns, "REST_SECONDS_MAX", ENDLESS_SECONDS)
+    monkeypatch.setattr(password_turns, "WAIT_SECONDS_MAX", 0.05)
 
     async def scene() -> None:
         django = Hashing()
         django.may_end.set()
-        gate = LoginGate(django, b"busy")
+        gate = LoginGate(django, b"busy", PasswordTurns())
         assert await post(gate) == 200
         assert await post(gate) == 429
 
@@ -156,7 +158,7 @@ def test_slow_or_oversized_bodies_do_not_delay_others(monkeypatch: pytest.Monkey
     async def scene() -> None:
         django = Hashing()
         django.may_end.set()
-        gate = LoginGate(django, b"busy")
+        gate = LoginGate(django, b"busy", PasswordTurns())
         slow = await begun(*(post(gate, receive=never) for _ in range(10)))
         assert await post(gate, "192.0.2.1", b"x" * login_gate.BODY_BYTES_MAX, b"x") == 413
         assert await post(gate, "192.0.2.1", b"user", b"name") == 200
@@ -185,7 +187,7 @@ def test_a_disconnect_frees_no_turn_before_the_hash_is_done() -> None:
         return body if not heard else {"type": "http.disconnect"}
 
     async def scene() -> None:
-        assert await post(LoginGate(django, b"busy"), receive=hang_up) == 200
+        assert await post(LoginGate(django, b"busy", PasswordTurns()), receive=hang_up) == 200
 
     play(scene)
     assert heard == [False]
@@ -205,11 +207,24 @@ def test_the_server_installs_the_gate(server: RunningServer) -> None:
 def test_other_requests_bypass_the_gate(method: str, path: str) -> None:
     async def scene() -> None:
         django = Hashing()
-        gate = LoginGate(django, b"busy")
+        gate = LoginGate(django, b"busy", PasswordTurns())
         tasks = await begun(*(post(gate, method=method, path=path) for _ in range(5)))
         assert django.running == 5
         django.may_end.set()
         assert await asyncio.gather(*tasks) == [200] * 5
+
+    play(scene)
+
+
+@pytest.mark.parametrize("path", ["/admin/password_change/", "/admin/account/two-factor/off/"])
+def test_other_forms_with_a_password_pass_the_gate(path: str) -> None:
+    async def scene() -> None:
+        django = Hashing()
+        gate = LoginGate(django, b"busy", PasswordTurns())
+        tasks = await begun(*(post(gate, path=path) for _ in range(3)))
+        assert django.running == 1
+        for task in tasks:
+            task.cancel()
 
     play(scene)
 
@@ -220,7 +235,7 @@ def test_the_spelling_of_the_method_does_not_bypass_the_gate(method: str) -> Non
 
     async def scene() -> None:
         django = Hashing()
-        gate = LoginGate(django, b"busy")
+        gate = LoginGate(django, b"busy", PasswordTurns())
         tasks = await begun(*(post(gate, method=method) for _ in range(3)))
         assert django.running == 1
         for task in tasks:

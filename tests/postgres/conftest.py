@@ -21,7 +21,7 @@ def rounds(quiet_database_url: str) -> Iterator[Rounds]:
     world = PostgresWorld(quiet_database_url)
     made = Rounds(world, world.venue({"floor": 100, "balcony": 100}, {"standing": ("floor",)}))
     yield made
-    made.connection.close()
+    made.close()
     world.close()
 
 

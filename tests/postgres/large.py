@@ -187,6 +187,23 @@ class Large:
         assert row is not None
         return list(_nodes(row[0][0]["Plan"]))
 
+    def engine_rows(self, query: str, parameters: Any) -> list[Any]:
+        """What the engine reads with this query."""
+        connecting.begin(self.engine, [self.organization_id])
+        try:
+            return self.engine.execute(query.encode(), parameters).fetchall()
+        finally:
+            self.engine.execute("ROLLBACK")
+
+    def sessions_of_event(self) -> tuple[UUID, list[UUID]]:
+        """The event of the venue, and all its sessions."""
+        found = self.owner.execute(
+            "SELECT event_id, id FROM session WHERE event_id ="
+            " (SELECT event_id FROM session WHERE id = %s)",
+            [self.venue.session_id],
+        ).fetchall()
+        return found[0][0], [session_id for _, session_id in found]
+
     def indexes(self, query: str, parameters: Any) -> set[str]:
         """The indexes used by a reader's query, which must not scan a whole table."""
         nodes = self.plan(self.application, query, parameters)

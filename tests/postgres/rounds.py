@@ -15,7 +15,7 @@ from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, Remarks, WaitingPlace, numbered_lines
 from holdfast.domain.ids import CartKey, HoldId, SessionKey
 from holdfast.domain.values import Holder
-from holdfast.domain.waitlist.queues import LOOK_AHEAD, queue_id_of
+from holdfast.domain.waitlist.queues import queue_id_of
 from holdfast.ports.store import Group, GroupWrites, Wanted
 from tests.contract.venues import BUYER, ORIGIN, Venue
 from tests.contract.worlds import PostgresWorld
@@ -110,6 +110,16 @@ class Rounds:
     def __post_init__(self) -> None:
         self.connection = self.world.store.connect()
 
+    @contextmanager
+    def in_another_process(self) -> Iterator["Rounds"]:
+        """For the same venue, with nothing in memory."""
+        other = Rounds(PostgresWorld(self.world.url), self.venue)
+        yield other
+        other.close()
+
+    def close(self) -> None:
+        self.connection.close()
+
     @property
     def session_key(self) -> SessionKey:
         return (self.venue.organization_id, self.venue.session_id)
@@ -120,9 +130,7 @@ class Rounds:
     def resource(self, kind: ResourceKind, name: UUID) -> Resource:
         return Resource(kind, self.venue.organization_id, name)
 
-    def wanted(
-        self, *holds: Hold, carts: Sequence[str] = (), look_ahead: int = LOOK_AHEAD
-    ) -> Wanted:
+    def wanted(self, *holds: Hold, carts: Sequence[str] = ()) -> Wanted:
         keys = [self.cart(name) for name in carts]
         resources = {
             self.resource(ResourceKind.SESSION, self.venue.session_id),
@@ -131,12 +139,10 @@ class Rounds:
             *(self.resource(ResourceKind.HOLD, hold.id) for hold in holds),
             *(text_resource(ResourceKind.CART, key) for key in keys),
         }
-        return Wanted(frozenset(resources), carts=keys, look_ahead=look_ahead)
+        return Wanted(frozenset(resources), carts=keys)
 
     @contextmanager
-    def round(
-        self, *holds: Hold, carts: Sequence[str] = (), look_ahead: int = LOOK_AHEAD
-    ) -> Iterator[Round]:
+    def round(self, *holds: Hold, carts: Sequence[str] = ()) -> Iterator[Round]:
         with self.connection.group() as group:
-            wanted = self.wanted(*holds, carts=carts, look_ahead=look_ahead)
+            wanted = self.wanted(*holds, carts=carts)
             yield Round(group, group.lock_and_read(wanted), self.venue)

@@ -1,6 +1,6 @@
 """Arrays that we format ourselves are read back unchanged."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -9,9 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.postgres.engine.rows import ColumnList, array, columns, ids_array
+from holdfast.adapters.postgres.connections.pipeline import Pipeline, Precedence
+from holdfast.adapters.postgres.engine.rows import (
+    ColumnList,
+    Json,
+    array,
+    columns,
+    ids_array,
+    wire_array,
+)
 
 NASTY = ["", " ", "NULL", "null", '"', "\\", "{}", ",", "a,b", "'", "\n\t", "ü€🎫", '\\"', "%s"]
+
+IDS = [None, UUID(int=0), UUID(int=2**128 - 1)]
+MOMENTS = [
+    datetime(1999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+    None,
+    datetime(2030, 1, 1, 14, tzinfo=timezone(timedelta(hours=2))),
+]
 
 
 def round_trip(url: str, kind: str, values: list[Any]) -> list[Any]:
@@ -45,6 +60,36 @@ def round_trip_of_ids(url: str, text: str) -> list[UUID]:
 )
 def test_values_are_read_back_unchanged(database_url: str, kind: str, values: list[Any]) -> None:
     assert round_trip(database_url, kind, values) == values
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "read"),
+    [
+        ("text", NASTY, NASTY),
+        ("text", [None], [None]),
+        ("text", [Json(b'{"a":"\\n\\u0001"}'), None, Json(b"")], ['{"a":"\\n\\u0001"}', None, ""]),
+        ("uuid", IDS, IDS),
+        ("integer", [0, None, 2**31 - 1], [0, None, 2**31 - 1]),
+        ("boolean", [True, None], [True, None]),
+        ("bytea", [b"", None, b"\x00\xff"], [b"", None, b"\x00\xff"]),
+        ("timestamptz", MOMENTS, MOMENTS),
+    ],
+)
+def test_values_are_read_back_unchanged_over_a_pipeline(
+    database_url: str, kind: str, values: list[Any], read: list[Any]
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("SET TIME ZONE 'UTC'")
+        pipeline = Pipeline(connection, Precedence())
+        ((found,),) = pipeline.execute(f"SELECT %s::{kind}[]", [wire_array(values)])
+    assert found == read
+
+
+def test_an_array_of_another_type_is_refused(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        rows = Pipeline(connection, Precedence()).execute("SELECT %s::text[]", [wire_array(IDS)])
+        with pytest.raises(psycopg.errors.DatatypeMismatch):
+            list(rows)
 
 
 @settings(max_examples=50, deadline=None)

@@ -34,6 +34,8 @@ WITH wanted AS (
 ), held AS (
     UPDATE hold SET warn_at = NULL, expires_at = wanted.ends_at, due_at = wanted.ends_at
     FROM wanted WHERE hold.organization_id = %(organization)s AND hold.id = wanted.id
+), waited AS (
+    UPDATE waitlist SET version = NULL WHERE organization_id = %(organization)s
 )
 UPDATE seat SET held_until = wanted.ends_at
 FROM wanted, hold_line l

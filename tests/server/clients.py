@@ -19,6 +19,8 @@ from holdfast.entrypoints.api.http.routing import Edge
 from holdfast.entrypoints.server.connection import Connection
 from holdfast.entrypoints.server.connections import Connections
 from holdfast.entrypoints.server.listener import Listener
+from holdfast.entrypoints.server.proxies import TrustedProxies
+from tests.api.world import KeptAttempts
 
 WAIT_SECONDS_MAX = 20
 LARGE = b"x" * 4_000_000
@@ -110,9 +112,12 @@ async def nothing_else(scope: Scope, receive: Receive, send: Send) -> None:
 
 @asynccontextmanager
 async def hosting(
-    answer: Answer = greet, rest: ASGIApp = nothing_else, connections_max: int = 100
+    answer: Answer = greet,
+    rest: ASGIApp = nothing_else,
+    connections_max: int = 100,
+    proxies: TrustedProxies | None = None,
 ) -> AsyncIterator[Host]:
-    connections = Connections(Edge(answer), rest, connections_max)
+    connections = Connections(Edge(answer, KeptAttempts()), rest, connections_max, proxies)
     connections.date = b"Tue, 17 Nov 2026 12:00:00 GMT"
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))

@@ -14,6 +14,7 @@ from holdfast.entrypoints.server import listener
 from holdfast.entrypoints.server.connection import Connection
 from holdfast.entrypoints.server.connections import Connections
 from holdfast.entrypoints.server.listener import ACCEPTED_AT_ONCE_MAX, BACKLOG, Listener
+from tests.api.world import KeptAttempts
 from tests.server.clients import get, greet, hosting, nothing_else, on_the_loop, run
 
 CLIENTS = 2 * ACCEPTED_AT_ONCE_MAX
@@ -47,7 +48,7 @@ async def test_many_connections_are_accepted_in_few_turns_of_the_event_loop() ->
 @on_the_loop
 async def test_the_event_loop_itself_accepts_one_connection_per_turn() -> None:
     """The control: why there is a listener."""
-    connections = Connections(Edge(greet), nothing_else, CLIENTS)
+    connections = Connections(Edge(greet, KeptAttempts()), nothing_else, CLIENTS)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
         partial(Connection, connections), "127.0.0.1", 0, backlog=BACKLOG
@@ -72,11 +73,12 @@ class _OutOfFiles(socket.socket):
     """The process has no more files, for a while."""
 
     failures = 0
+    reason = errno.EMFILE
 
     def accept(self) -> tuple[socket.socket, object]:
         if self.failures:
             self.failures -= 1
-            raise OSError(errno.EMFILE, "Too many open files")
+            raise OSError(self.reason, "no")
         return super().accept()
 
 
@@ -84,7 +86,7 @@ def test_a_process_without_files_accepts_again_later(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(listener, "PAUSE_SECONDS", 0.01)
 
     async def scenario() -> None:
-        connections = Connections(Edge(greet), nothing_else, CLIENTS)
+        connections = Connections(Edge(greet, KeptAttempts()), nothing_else, CLIENTS)
         listening = _OutOfFiles()
         listening.failures = 2
         listening.bind(("127.0.0.1", 0))
@@ -95,6 +97,25 @@ def test_a_process_without_files_accepts_again_later(monkeypatch: pytest.MonkeyP
         assert not listening.failures
         own.close()
         writer.close()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("reason", [errno.ECONNABORTED, errno.EPROTO, errno.ENETDOWN])
+def test_a_connection_that_failed_does_not_delay_the_next(reason: int) -> None:
+    """Without a pause: the listener would be deaf for a second."""
+
+    async def scenario() -> None:
+        listening = _OutOfFiles()
+        listening.failures, listening.reason = 3, reason
+        listening.bind(("127.0.0.1", 0))
+        own = Listener(listening, asyncio.Protocol)
+        with socket.create_connection(listening.getsockname()):
+            while listening.failures:
+                await asyncio.sleep(0)
+            assert own._pause is None
+            assert len(own._opening) == 1, "accepted in the same turn"
+            own.close()
 
     run(scenario)
 

@@ -66,6 +66,15 @@ class Platform:
             event_hooks={"response": [_refuse_nulls]},
         )
 
+    def token(self, **body: Any) -> str:
+        """A holder token for a buyer."""
+        return str(self.made("/api/holder-tokens", body)["token"])
+
+    def buyer(self, token: str | None = None, **body: Any) -> httpx.Client:
+        """A buyer's browser with a holder token."""
+        token = token or self.token(**(body or {"user_id": f"user-{uuid4().hex[:8]}"}))
+        return Platform(self.base_url, token, self.organization_id).client
+
     def made(self, path: str, body: Json) -> Json:
         answer = self.client.post(path, json=body)
         assert answer.status_code == 201, answer.text

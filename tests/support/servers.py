@@ -19,6 +19,9 @@ from tests.support.databases import own_environment, server_url
 START_TIMEOUT_SECONDS = 90.0
 
 
+INSTALLATION_SECRET = "the secret of every server in these tests"
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -48,6 +51,8 @@ class RunningServer:
             "HOLDFAST_PORT": str(self.port),
             # Only tests of the deadline itself want one that a busy machine reaches.
             "HOLDFAST_DEADLINE_SECONDS": "30",
+            # Servers that share a database accept each other's holder tokens.
+            "HOLDFAST_SECRET_KEY": INSTALLATION_SECRET,
             **self.environment,
         }
         with self.log.open("ab") as output:

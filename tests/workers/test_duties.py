@@ -258,6 +258,9 @@ class StubPruning:
         self.facts[partition] = self.facts.get(partition, 0) - deleted
         return deleted
 
+    def prune_revocations(self, kept_seconds: int, limit: int) -> int:
+        return 0
+
     def prune_receipts(self, kept_seconds: int, limit: int) -> int:
         self.kept.add(kept_seconds)
         deleted = min(limit, self.receipts)
@@ -324,11 +327,11 @@ class TestPlan:
     @pytest.mark.parametrize(
         ("settings", "names"),
         [
-            ({}, {"journal", "reaper", "promoter", "pruner", "books"}),
-            ({"holdfast_audit_minutes": 0}, {"journal", "reaper", "promoter", "pruner"}),
+            ({}, {"journal", "reaper", "promoter", "pruner", "audit", "books"}),
+            ({"holdfast_audit_minutes": 0}, {"journal", "reaper", "promoter", "pruner", "audit"}),
             (
                 {"amqp_url": "amqp://localhost"},
-                {"journal", "reaper", "promoter", "pruner", "books", "relay"},
+                {"journal", "reaper", "promoter", "pruner", "audit", "books", "relay"},
             ),
             ({"amqp_url": "amqp://localhost", "holdfast_duties": "none"}, {"journal"}),
         ],

@@ -30,11 +30,19 @@ def is_known_person(username: str) -> bool:
         connections[OWNER].close()
 
 
+class BelongsToOrganization(Exception):
+    """The account was created by an organization, or is a member of one."""
+
+
 def ensure_admin(username: str, password: str) -> None:
     """Create a superuser, or give the existing user this password and these rights, and end a
-    lock-out. Django must be set up and the database migrated."""
+    lock-out. Django must be set up and the database migrated. May raise BelongsToOrganization: an
+    organization can invite any name that nobody has, and an operator must not pick up its account
+    unawares."""
     try:
         user, _ = get_user_model().objects.using(OWNER).get_or_create(username=username)
+        if not user.is_superuser and _is_of_organization(user.pk):
+            raise BelongsToOrganization
         user.is_active = user.is_staff = user.is_superuser = True
         # A new hash of the same password would end all sessions.
         if not user.check_password(password):
@@ -44,3 +52,8 @@ def ensure_admin(username: str, password: str) -> None:
         attempts.filter(username=username).delete()
     finally:
         connections[OWNER].close()
+
+
+def _is_of_organization(user_id: int) -> bool:
+    models = (apps.get_model("holdfast", name) for name in ("Person", "Member"))
+    return any(each.objects.using(OWNER).filter(user_id=user_id).exists() for each in models)

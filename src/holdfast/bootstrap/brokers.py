@@ -1,17 +1,22 @@
 """The configured broker. Import this module only if a broker is configured: the two client
 libraries add half to the import time."""
 
+from typing import Any
+
+from holdfast.adapters.rabbitmq.connections import tls_of
 from holdfast.adapters.rabbitmq.consumer import RabbitConsumer
 from holdfast.adapters.rabbitmq.dead_letters import RabbitDeadLetters
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.redis.dead_letters import ValkeyDeadLetters
 from holdfast.adapters.redis.facts import ValkeyConsumer, ValkeyPublisher
 from holdfast.adapters.redis.health import RedisDependency
+from holdfast.adapters.redis.rates import ValkeyRates
 from holdfast.adapters.redis.streams import FACTS, INBOUND
 from holdfast.bootstrap.settings import Settings
 from holdfast.ports.facts.deliveries import ORDERS, Consumer, DeadLetters, Subscription
 from holdfast.ports.facts.log import Publisher
 from holdfast.ports.health import Dependency
+from holdfast.ports.rates import SharedRates
 
 NO_QUEUE = "none"
 # The stream only serves current readers; older facts can be polled.
@@ -41,8 +46,16 @@ def dead_letters_of(settings: Settings) -> DeadLetters:
     return ValkeyDeadLetters(_redis_url(settings))
 
 
+def celery_tls(amqp_url: str) -> dict[str, Any] | None:
+    return tls_of(amqp_url)
+
+
 def redis_dependency(settings: Settings) -> Dependency:
     return RedisDependency(_redis_url(settings))
+
+
+def shared_rates(settings: Settings) -> SharedRates:
+    return ValkeyRates(_redis_url(settings))
 
 
 def _redis_url(settings: Settings) -> str:

@@ -20,6 +20,7 @@ from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.bootstrap.duties import BackgroundThread, DutyThread, journal_duty
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.domain.holder_hash import HolderHashes
 from holdfast.ports.engine import Submit
 from holdfast.ports.facts.deliveries import (
     NOTIFICATIONS,
@@ -69,7 +70,8 @@ def consumer_threads(
     from holdfast.bootstrap.brokers import consumer_of  # noqa: PLC0415
 
     holds, orders = PostgresHolds(database), PostgresOrders(database)
-    taker = OrderTaker(submit, holds, orders, PostgresAttempts(database))
+    attempts = PostgresAttempts(database, HolderHashes(settings.holdfast_secret_key))
+    taker = OrderTaker(submit, holds, orders, attempts)
     notifier = _notifier(settings)
     tell: Handler = _discard
     if notifier is not None:

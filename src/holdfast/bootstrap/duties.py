@@ -18,6 +18,8 @@ from holdfast.services.holds.sweep import sweep
 PRUNER_SECONDS = 60.0
 PRUNER_BEAT_SECONDS = 300
 JOURNAL_SECONDS = 1.0
+RETENTION_SECONDS = 3_600
+RETENTION_RETRY_SECONDS = 30.0
 SECONDS_PER_MINUTE = 60
 
 log = structlog.get_logger()
@@ -125,6 +127,13 @@ SHARED_DUTIES = (
         task="holdfast.prune",
         complete=_prune_all,
         beat_seconds=lambda _: PRUNER_BEAT_SECONDS,
+    ),
+    SharedDuty(
+        name="audit",
+        tend=lambda room: room.retention.tend(RETENTION_SECONDS, RETENTION_RETRY_SECONDS),
+        task="holdfast.keep_audit",
+        complete=lambda room: room.retention.run_once(),
+        beat_seconds=lambda _: RETENTION_SECONDS,
     ),
     SharedDuty(
         name="books",

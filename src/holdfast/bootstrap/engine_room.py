@@ -7,14 +7,17 @@ from typing import Self
 
 from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
 from holdfast.adapters.postgres.audit.integrity import PostgresBooks
+from holdfast.adapters.postgres.audit.retention import PostgresAuditPartitions
 from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.pruner import PostgresPruning
 from holdfast.bootstrap.logs import log_at_once
 from holdfast.bootstrap.settings import Settings
+from holdfast.domain.holder_hash import HolderHashes
 from holdfast.engine import Admission, Limits
 from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
+from holdfast.services.audit.retention import AuditRetention
 from holdfast.services.holds.reaper import Reaper
 from holdfast.services.pruner import Keeping, Pruner
 from holdfast.services.waitlist import Promoter
@@ -30,12 +33,16 @@ class EngineRoom:
         self.settings = settings
         self.url = url = settings.required_database_url
         self.database = Database(url)
-        self.journal = Journal(PostgresAttempts(self.database), log_at_once)
-        self.admission = Admission(PostgresStore(url), _limits(settings), [self.journal])
+        self.hashes = HolderHashes(settings.holdfast_secret_key)
+        self.journal = Journal(PostgresAttempts(self.database, self.hashes), log_at_once)
+        store = PostgresStore(url, self.hashes)
+        self.admission = Admission(store, _limits(settings), [self.journal])
         self.holds = PostgresHolds(self.database)
         self.reaper = Reaper(self.holds, self.admission)
         self.promoter = Promoter(self.holds, self.admission)
         self.pruner = Pruner(PostgresPruning(self.database), _keeping(settings))
+        partitions = PostgresAuditPartitions(self.database)
+        self.retention = AuditRetention(partitions, settings.holdfast_audit_kept_days)
         self.book_audit = BookAudit(PostgresBooks(url), settings.holdfast_grace_seconds)
 
     def start(self) -> None:

@@ -1,11 +1,18 @@
 """One server process: the engine, readers and duties."""
 
 import secrets
+from uuid import UUID
+
+import structlog
 
 from holdfast.adapters.payments import DemoPayments, TrustingPayments
-from holdfast.adapters.postgres.access.key_watch import KeyWatch
+from holdfast.adapters.postgres.access.key_watch import KEYS, ORIGINS, TOKENS, KeyWatch
 from holdfast.adapters.postgres.access.keys import PostgresKeys, PostgresKeyStore
+from holdfast.adapters.postgres.access.members import PostgresMembers
+from holdfast.adapters.postgres.access.rates import PostgresRateLimits
+from holdfast.adapters.postgres.access.sessions import PostgresMemberSessions
 from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
+from holdfast.adapters.postgres.access.tokens import PostgresTokenDirectory, PostgresTokenStore
 from holdfast.adapters.postgres.audit.reader import PostgresAudit
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.connections.health import DatabaseDependency
@@ -15,13 +22,23 @@ from holdfast.adapters.postgres.holds.statistics import PostgresStatistics
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.postgres.seats.reader import PostgresSeats
 from holdfast.bootstrap.consumers import ConsumerThread, consumer_threads
-from holdfast.bootstrap.duties import BackgroundThread, DutyThread, planned_duties
+from holdfast.bootstrap.duties import BackgroundThread, Duty, DutyThread, planned_duties
 from holdfast.bootstrap.engine_room import EngineRoom
+from holdfast.bootstrap.passwords import passwords_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
 from holdfast.ports.health import Dependency
 from holdfast.services.access.authentication import Authenticator
+from holdfast.services.access.origins import AllowedOrigins
+from holdfast.services.access.rates.book import RateBook
+from holdfast.services.access.rates.limiter import RateLimiter
+from holdfast.services.access.rates.local import LocalRates
+from holdfast.services.access.rates.subjects import Rates, Subjects
+from holdfast.services.access.token_box import TokenBox
+from holdfast.services.access.tokens import HolderAccess, token_authenticator
 from holdfast.services.container import ApiContainer
+
+_log = structlog.get_logger("holdfast.rates")
 
 
 class EngineDependency:
@@ -47,10 +64,16 @@ class Server:
         # Anybody can send unknown keys: no other query may wait for their look-up.
         self._key_database = Database(self._room.url, connections_max=1)
         authenticator = Authenticator(PostgresKeys(self._key_database))
-        self.container = _container(settings, self._room, authenticator)
-        watch = KeyWatch(self._room.url, authenticator.forget, authenticator.trust)
+        rates = _rates(settings, self._room)
+        self._rate_book = rates.book
+        # Nor may the look-up of a buyer's token wait for those.
+        self._token_database = Database(self._room.url, connections_max=1)
+        holders = _holders(settings, self._room, self._token_database)
+        self.container = _container(settings, self._room, authenticator, holders, rates)
         self._threads: list[BackgroundThread] = [
-            BackgroundThread("key-watch", watch.run),
+            BackgroundThread("key-watch", _watch(self._room.url, self.container).run),
+            BackgroundThread("origins", holders.origins.run),
+            DutyThread(Duty("rates", self._rate_book.refresh)),
             *(DutyThread(duty) for duty in planned_duties(self._room)),
             *_consumers(settings, self._room),
         ]
@@ -69,6 +92,8 @@ class Server:
     def start(self) -> None:
         self._room.start()
         self._key_database.open()
+        self._rate_book.refresh()  # the first request may be limited
+        self._token_database.open()
         for thread in self._threads:
             thread.start()
 
@@ -78,6 +103,7 @@ class Server:
             thread.stop(timeout_seconds=0)
         self._room.stop()
         self._key_database.close()
+        self._token_database.close()
 
 
 def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
@@ -86,11 +112,64 @@ def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
     return consumer_threads(settings, room.admission, room.database)
 
 
-def _container(settings: Settings, room: EngineRoom, authenticator: Authenticator) -> ApiContainer:
-    # `holdfast serve` sets the secret for all its processes; without it, only this server accepts
-    # its demo payments.
-    demo_secret = settings.holdfast_secret_key or secrets.token_urlsafe(48)
-    till = DemoPayments(demo_secret) if settings.holdfast_payments == "demo" else None
+def _secret(settings: Settings) -> str:
+    """`holdfast serve` sets the secret for all its processes. Without it, only this process accepts
+    its demo payments and knows its rate limits."""
+    return settings.holdfast_secret_key or secrets.token_urlsafe(48)
+
+
+def _rates(settings: Settings, room: EngineRoom) -> Rates:
+    shared = None
+    if settings.redis_url is not None:
+        from holdfast.bootstrap.brokers import shared_rates  # noqa: PLC0415
+
+        shared = shared_rates(settings)
+        if not settings.token_secrets:
+            _log.warning("rates.secret_is_temporary")
+    return Rates(
+        RateBook(PostgresRateLimits(room.database)),
+        RateLimiter(LocalRates(), shared),
+        Subjects(_secret(settings)),
+    )
+
+
+def _holders(settings: Settings, room: EngineRoom, database: Database) -> HolderAccess:
+    box, directory = TokenBox(settings.token_secrets), PostgresTokenDirectory(database)
+    return HolderAccess(
+        box,
+        token_authenticator(box, directory),
+        PostgresTokenStore(room.database),
+        AllowedOrigins(directory),
+    )
+
+
+def _watch(url: str, container: ApiContainer) -> KeyWatch:
+    keys, tokens = container.authenticator, container.holders.authenticator
+
+    def key_changed(key_id: UUID | None) -> None:
+        keys.forget(key_id)
+        tokens.forget(key_id)
+
+    def is_alive(seconds: float) -> None:
+        keys.trust(seconds)
+        tokens.trust(seconds)
+
+    listeners = {
+        KEYS: key_changed,
+        TOKENS: tokens.forget_organization,
+        ORIGINS: container.holders.origins.change,
+    }
+    return KeyWatch(url, listeners, is_alive)
+
+
+def _container(
+    settings: Settings,
+    room: EngineRoom,
+    authenticator: Authenticator,
+    holders: HolderAccess,
+    rates: Rates,
+) -> ApiContainer:
+    till = DemoPayments(_secret(settings)) if settings.holdfast_payments == "demo" else None
     return ApiContainer(
         submit=room.admission,
         holds=room.holds,
@@ -99,12 +178,17 @@ def _container(settings: Settings, room: EngineRoom, authenticator: Authenticato
         statistics=PostgresStatistics(room.database),
         orders=PostgresOrders(room.database),
         facts=PostgresFactLog(room.database),
-        audit=PostgresAudit(room.database),
+        audit=PostgresAudit(room.database, room.hashes),
         attempts=room.journal,
         payments=till or TrustingPayments(),
         authenticator=authenticator,
         keys=PostgresKeyStore(room.database),
+        holders=holders,
         organizations=PostgresOrganizationSettings(room.database),
+        rates=rates,
+        members=PostgresMembers(room.database),
+        member_sessions=PostgresMemberSessions(room.database),
+        passwords=passwords_of(settings),
         deadline_seconds=settings.holdfast_deadline_seconds,
         demo_till=till,
     )

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from email.errors import MessageError
 from email.headerregistry import Address
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -14,6 +15,9 @@ import psycopg
 from msgspec import Meta
 from msgspec.inspect import FloatType, IntType, LiteralType, Metadata, StrType, UnionType
 from psycopg.conninfo import conninfo_to_dict
+
+Network = IPv4Network | IPv6Network
+SECRET_LENGTH_MIN = 32
 
 _Text = Annotated[str, Meta(min_length=1)]
 _UpToAnHour = Annotated[int, Meta(ge=1, le=3600)]
@@ -45,8 +49,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_host: _Text = "127.0.0.1"
     holdfast_port: Annotated[int, Meta(ge=1, le=65535)] = 8000
     holdfast_processes: Annotated[int, Meta(ge=1, le=64)] = 1
-    holdfast_secret_key: Annotated[str, Meta(min_length=32)] | None = None
+    holdfast_secret_key: Annotated[str, Meta(min_length=SECRET_LENGTH_MIN)] | None = None
+    holdfast_secret_key_fallbacks: _Text | None = None
+    # Set by `holdfast serve` if it had to make up a secret key.
+    holdfast_secret_key_is_temporary: Literal["yes", "no"] = "no"  # noqa: S105
     holdfast_allowed_hosts: _Text = "127.0.0.1,localhost,[::1]"
+    holdfast_trusted_proxies: str | None = None
     holdfast_log_format: Literal["json", "console"] = "json"
     holdfast_log_level: Literal["debug", "info", "warning", "error"] = "info"
     holdfast_queue_max: Annotated[int, Meta(ge=4, le=1_000_000)] = 4096
@@ -59,6 +67,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_promoter_seconds: Annotated[float, Meta(ge=0.05, le=3600)] = 0.5
     holdfast_grace_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 120
     holdfast_audit_minutes: Annotated[int, Meta(ge=0, le=10_080)] = 60
+    holdfast_audit_kept_days: Annotated[int, Meta(ge=0, le=3650)] = 0
     holdfast_facts_queue: _Text = "holdfast.facts"
     holdfast_facts_kept_days: _UpToTenYears = 30
     holdfast_receipts_kept_days: _UpToTenYears = 30
@@ -81,6 +90,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return _required_database(self.owner_url)
 
     @property
+    def token_secrets(self) -> tuple[str, ...]:
+        """The secret that makes holder tokens, and older ones that still open them. None if the
+        first one would not survive a restart."""
+        if self.holdfast_secret_key is None or self.holdfast_secret_key_is_temporary == "yes":  # noqa: S105
+            return ()
+        return (self.holdfast_secret_key, *_fallbacks(self.holdfast_secret_key_fallbacks))
+
+    @property
     def broker(self) -> str | None:
         """The broker for facts and messages: RabbitMQ if both are set."""
         if self.amqp_url is not None:
@@ -88,8 +105,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.redis_url is None else "redis"
 
     @property
+    def trusted_proxies(self) -> tuple[Network, ...]:
+        texts = (self.holdfast_trusted_proxies or "").split(",")
+        return tuple(ip_network(text.strip()) for text in texts if text.strip())
+
+    @property
     def home(self) -> Path:
         return Path(self.holdfast_home).expanduser().resolve()
+
+
+def _fallbacks(text: str | None) -> tuple[str, ...]:
+    return tuple(each.strip() for each in (text or "").split(",") if each.strip())
 
 
 def _required_database(url: str | None) -> str:
@@ -111,6 +137,14 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
                 _check_url(variable, text, _SCHEMES[field.name])
     settings = Settings(**values)
     _check_mail(settings)
+    _check_proxies(settings)
+    if any(
+        len(each) < SECRET_LENGTH_MIN for each in _fallbacks(settings.holdfast_secret_key_fallbacks)
+    ):
+        raise SettingsError(
+            "HOLDFAST_SECRET_KEY_FALLBACKS: must be secrets of at least "
+            f"{SECRET_LENGTH_MIN} characters, separated by commas"
+        )
     return settings
 
 
@@ -160,6 +194,16 @@ def _check_url(variable: str, url: str, schemes: tuple[str, ...]) -> None:
         raise SettingsError(
             f"{variable}: is not a valid address of the form {schemes[0]}://user@host:port/name"
         )
+
+
+def _check_proxies(settings: Settings) -> None:
+    try:
+        _ = settings.trusted_proxies
+    except ValueError:
+        raise SettingsError(
+            "HOLDFAST_TRUSTED_PROXIES: must be IP addresses or networks, separated by commas, such"
+            " as 10.0.0.0/8, 192.0.2.7"
+        ) from None
 
 
 def _check_mail(settings: Settings) -> None:

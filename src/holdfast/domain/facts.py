@@ -11,11 +11,19 @@ from uuid import UUID
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line
-from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId, SessionKey
+from holdfast.domain.ids import (
+    EventId,
+    HoldId,
+    OrganizationId,
+    SeatId,
+    SessionId,
+    SessionKey,
+    TicketTypeId,
+)
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order, Ticket
 from holdfast.domain.seats.seat import SeatStatus
-from holdfast.domain.values import JsonValue
+from holdfast.domain.values import Holder, JsonValue
 
 # The fact of a larger order does not list its tickets: brokers and databases handle small messages
 # best, and one of 10,000 tickets would be two megabytes.
@@ -24,7 +32,7 @@ TICKETS_IN_FACT_MAX = 500
 
 # The event of a session.
 EventOf = Callable[[SessionKey], EventId]
-# The holds of a group share some ids.
+# The holds of a group share some ids and moments, and each seat is named several times.
 _text: Callable[[UUID], str] = lru_cache(maxsize=1024)(str)
 
 
@@ -46,6 +54,10 @@ class AuditRecord:
     action: str
     hold_id: HoldId | None
     seat_id: SeatId | None
+    session_id: SessionId
+    ticket_type_ids: tuple[TicketTypeId, ...]
+    holder: Holder | None
+    cart: str | None
     origin: Origin
     old: dict[str, JsonValue] | None
     new: dict[str, JsonValue]
@@ -64,20 +76,24 @@ def facts_of(transition: Transition, event_of: EventOf) -> Iterator[Fact]:
     hold = transition.after
     key = (hold.organization_id, transition.fact_type, hold.version, hold.id)
     yield Fact(*key, None, fact_payload(transition))
-    if not transition.has_seats:
-        return
-    event_id = event_of(hold.session_key)
-    for seat, move in transition.seat_moves():
+    if transition.seat_moves:
+        yield from _seat_facts(transition, event_of(hold.session_key))
+
+
+def _seat_facts(transition: Transition, event_id: EventId) -> Iterator[Fact]:
+    """The facts of the seats, which share most fields."""
+    hold = transition.after
+    shared: dict[str, JsonValue] = {
+        "hold_id": _text(hold.id),
+        "session_id": _text(hold.session_id),
+        "event_id": _text(event_id),
+        "organization_id": _text(hold.organization_id),
+        "timestamp": iso(hold.updated_at),
+    }
+    for seat, move in transition.seat_moves:
         if move is None:
             continue
-        payload: dict[str, JsonValue] = {
-            "hold_id": str(hold.id),
-            "seat_id": str(seat.id),
-            "session_id": str(hold.session_id),
-            "event_id": str(event_id),
-            "organization_id": str(hold.organization_id),
-            "timestamp": iso(hold.updated_at),
-        }
+        payload = shared | {"seat_id": _text(seat.id)}
         if move is FactType.SEAT_HELD:
             payload["held_until"] = iso(hold.expires_at)
             if hold.holder.user_id is not None:
@@ -168,31 +184,66 @@ def audit_of(transition: Transition, event_of: EventOf) -> Iterator[AuditRecord]
         old["lines"] = [_line_payload(line) for line in before.lines]
         new["lines"] = [_line_payload(line) for line in hold.lines]
     action, origin = transition.fact_type.value, transition.origin
-    key = (hold.organization_id, action, hold.id)
-    yield AuditRecord(*key, None, origin, old, new)
-    if not transition.has_seats:
-        return
-    event_id = event_of(hold.session_key)
-    for seat, move in transition.seat_moves():
+    yield AuditRecord(
+        hold.organization_id,
+        action,
+        hold.id,
+        None,
+        hold.session_id,
+        (hold.lines[0].ticket_type_id,) if len(hold.lines) == 1 else _ticket_types(hold),
+        hold.holder,
+        hold.remarks.cart_token,
+        origin,
+        old,
+        new,
+    )
+    if transition.seat_moves:
+        yield from _seat_records(transition, event_of(hold.session_key))
+
+
+def _seat_records(transition: Transition, event_id: EventId) -> Iterator[AuditRecord]:
+    """Seats with the same change differ only in their id."""
+    hold, origin = transition.after, transition.origin
+    values = {
+        move: _seat_values(hold, move, event_id)
+        for move in {move for _, move in transition.seat_moves if move is not None}
+    }
+    for seat, move in transition.seat_moves:
         if move is not None:
-            yield _seat_record(transition, seat.id, move, event_id)
+            action, old, new = values[move]
+            yield AuditRecord(
+                hold.organization_id,
+                action,
+                hold.id,
+                seat.id,
+                hold.session_id,
+                (),
+                hold.holder,
+                hold.remarks.cart_token,
+                origin,
+                old,
+                new,
+            )
 
 
-def _seat_record(
-    transition: Transition, seat_id: SeatId, move: FactType, event_id: EventId
-) -> AuditRecord:
-    hold = transition.after
+def _ticket_types(hold: Hold) -> tuple[TicketTypeId, ...]:
+    return tuple(dict.fromkeys(line.ticket_type_id for line in hold.lines))
+
+
+def _seat_values(
+    hold: Hold, move: FactType, event_id: EventId
+) -> tuple[str, dict[str, JsonValue], dict[str, JsonValue]]:
+    """The action, and the values of the seat before and after."""
     action, status = _SEAT_ACTION[move]
     new: dict[str, JsonValue] = {"status": status.value}
     was = SeatStatus.HELD
     if move is FactType.SEAT_HELD:
         was = SeatStatus.AVAILABLE
-        new["event_id"] = str(event_id)
+        new["event_id"] = _text(event_id)
         new |= {"held_until": iso(hold.expires_at), "source": hold.remarks.source.value}
     if move is FactType.SEAT_RELEASED and hold.status is HoldStatus.EXPIRED:
         action = "seat_hold_expired"
-    old: dict[str, JsonValue] = {"status": was.value}
-    return AuditRecord(hold.organization_id, action, hold.id, seat_id, transition.origin, old, new)
+    return action, {"status": was.value}, new
 
 
 def seat_audit(transition: SeatTransition) -> AuditRecord:
@@ -202,6 +253,10 @@ def seat_audit(transition: SeatTransition) -> AuditRecord:
         transition.fact_type.value,
         None,
         after.id,
+        after.session_id,
+        (),
+        None,
+        None,
         transition.origin,
         {"status": before.status.value, "version": before.version},
         {
@@ -218,7 +273,7 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
     hold, before = transition.after, transition.before
     single = hold.lines[0] if len(hold.lines) == 1 else None
     payload: dict[str, JsonValue] = {
-        "hold_id": str(hold.id),
+        "hold_id": _text(hold.id),
         "session_id": _text(hold.session_id),
         "ticket_type_id": _text(single.ticket_type_id) if single else None,
         # Consumers put it, or the lines, back on sale: nothing for a hold that only waited.
@@ -266,11 +321,11 @@ def _waiting_since(transition: Transition) -> datetime:
 
 def _line_payload(line: Line) -> dict[str, JsonValue]:
     payload: dict[str, JsonValue] = {
-        "ticket_type_id": str(line.ticket_type_id),
+        "ticket_type_id": _text(line.ticket_type_id),
         "quantity": line.quantity,
     }
     if line.seat is not None:
-        payload["seat_id"] = str(line.seat.id)
+        payload["seat_id"] = _text(line.seat.id)
     if line.item is not None:
         payload["cart_item_id"] = line.item.id
         payload["group_id"] = str(line.item.group_id)
@@ -293,10 +348,11 @@ def audit_values(hold: Hold | None) -> dict[str, JsonValue] | None:
         values["replaces_hold_id"] = str(hold.revives)
     if hold.seats:
         values["source"] = hold.remarks.source.value
-        values["seat_ids"] = [str(seat.id) for seat in hold.seats]
+        values["seat_ids"] = [_text(seat.id) for seat in hold.seats]
     return values
 
 
+@lru_cache(maxsize=1024)
 def iso(moment: datetime) -> str:
     """ISO 8601 in UTC, with a Z."""
     return moment.isoformat().replace("+00:00", "Z")

@@ -15,6 +15,8 @@ CheckoutId = NewType("CheckoutId", UUID)
 OrderId = NewType("OrderId", UUID)
 TicketId = NewType("TicketId", UUID)
 ApiKeyId = NewType("ApiKeyId", UUID)
+MemberId = NewType("MemberId", UUID)
+MemberSessionId = NewType("MemberSessionId", UUID)
 
 # Clients may choose hold ids, so two organizations may choose the same one.
 HoldKey = tuple[OrganizationId, HoldId]

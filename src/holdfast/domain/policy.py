@@ -5,7 +5,7 @@ specific level that sets it wins.
 the admin pages follow from it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, fields, replace
 from enum import Enum, auto
 from typing import Any
@@ -20,6 +20,9 @@ DAY_SECONDS = 24 * 3600
 WAITING_SECONDS_MAX = 90 * DAY_SECONDS
 WAITING_PLACES_MAX = 50
 WAITING_PASSES_MAX = 1000
+HOLDER_UNITS_MAX = 500
+HOLDER_HOLDS_MAX = 100
+EXTENSIONS_MAX = 100
 
 
 class Unchanged(Enum):
@@ -131,6 +134,47 @@ class HoldPolicy:
         "How often smaller parties can overtake the first party, which needs more than is free; "
         "0: never.",
     )
+    holder_units_max: int = _number(
+        0,
+        Bounds(0, HOLDER_UNITS_MAX, 8),
+        "maximum per buyer",
+        "Maximum tickets of one holder in the event: held, waited for and bought; 0: no limit.",
+    )
+    holder_holds_max: int = _number(
+        0,
+        Bounds(0, HOLDER_HOLDS_MAX, 3),
+        "maximum holds per buyer",
+        "Maximum live holds of one holder in the event; 0: no limit.",
+    )
+    holder_carts_max: int = _number(
+        0,
+        Bounds(0, HOLDER_HOLDS_MAX, 2),
+        "maximum carts per buyer",
+        "Maximum carts with a live hold of one holder in the event; 0: no limit.",
+    )
+    extensions_max: int = _number(
+        0,
+        Bounds(0, EXTENSIONS_MAX, 2),
+        "maximum extensions",
+        "How often the holder can extend a hold; 0: no limit. Starting a checkout does not count.",
+    )
+    cooldown_seconds: int = _number(
+        0,
+        Bounds(0, DAY_SECONDS, 60),
+        "cooldown (s)",
+        "Time for which a holder cannot take more places in the event after a hold was released "
+        "or expired without a sale; 0: none.",
+    )
+
+    @property
+    def limits_holders(self) -> bool:
+        """Whether it limits what a holder may have in the event."""
+        return bool(
+            self.holder_units_max
+            or self.holder_holds_max
+            or self.holder_carts_max
+            or self.cooldown_seconds
+        )
 
     def overridden_by(self, override: "PolicyOverride") -> "HoldPolicy":
         return replace(self, **override.values)
@@ -167,6 +211,11 @@ class PolicyOverride:
 
     def in_order(self) -> tuple[Any, ...]:
         return tuple(self.by_name().values())
+
+
+def lowest_limit(limits: Iterable[int]) -> int:
+    """The lowest of these limits, where 0 means none."""
+    return min((limit for limit in limits if limit), default=0)
 
 
 def nearest_policy(*overrides: PolicyOverride) -> HoldPolicy:

@@ -27,6 +27,8 @@ class RefusalCode(StrEnum):
     BLOCK_AT_CAPACITY = "block_at_capacity"
     ACTIVE_HOLD_EXISTS = "active_hold_exists"
     ALREADY_WAITING = "already_waiting"
+    HOLDER_LIMIT_REACHED = "holder_limit_reached"
+    HOLDER_COOLDOWN = "holder_cooldown"
     SEAT_NOT_FOUND = "seat_not_found"
     BLOCK_NOT_FOUND = "block_not_found"
     DUPLICATE_BLOCK = "duplicate_block"
@@ -47,6 +49,8 @@ class RefusalCode(StrEnum):
     EXTENSION_LIMIT_REACHED = "extension_limit_reached"
     EXPIRED_BEFORE_CHECKOUT = "expired_before_checkout"
     EMPTY_CART = "empty_cart"
+    ANONYMOUS_HOLDERS_OFF = "anonymous_holders_off"
+    TOKENS_UNAVAILABLE = "tokens_unavailable"
     DIFFERENT_HOLDERS = "different_holders"
     DIFFERENT_CURRENCIES = "different_currencies"
     TOO_MANY_TICKETS = "too_many_tickets"
@@ -67,6 +71,12 @@ class RefusalCode(StrEnum):
     INVALID_EXPIRY = "invalid_expiry"
     SCOPE_NOT_HELD = "scope_not_held"
     TOO_MANY_KEYS = "too_many_keys"
+    RATE_LIMIT_EXCEEDED = "rate_limit_exceeded"
+    MEMBER_NOT_FOUND = "member_not_found"
+    ALREADY_MEMBER = "already_member"
+    USERNAME_TAKEN = "username_taken"
+    LAST_OWNER = "last_owner"
+    TOO_MANY_MEMBERS = "too_many_members"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     REQUEST_IN_PROGRESS = "request_in_progress"
     SERVICE_UNAVAILABLE = "service_unavailable"
@@ -80,6 +90,8 @@ class RefusalCode(StrEnum):
 
 _RETRYABLE = frozenset(
     {
+        RefusalCode.ANONYMOUS_HOLDERS_OFF,
+        RefusalCode.TOKENS_UNAVAILABLE,
         RefusalCode.INSUFFICIENT_INVENTORY,
         RefusalCode.ORPHAN_SEAT,
         RefusalCode.EVENT_NOT_AVAILABLE,
@@ -91,6 +103,8 @@ _RETRYABLE = frozenset(
         RefusalCode.BLOCK_AT_CAPACITY,
         RefusalCode.ACTIVE_HOLD_EXISTS,
         RefusalCode.ALREADY_WAITING,
+        RefusalCode.HOLDER_LIMIT_REACHED,
+        RefusalCode.HOLDER_COOLDOWN,
         RefusalCode.CAPACITY_IN_USE,
         RefusalCode.EMPTY_CART,
         RefusalCode.PAYMENT_REFUSED,
@@ -99,6 +113,9 @@ _RETRYABLE = frozenset(
         RefusalCode.TOO_MANY_QUEUES,
         RefusalCode.OTHERS_ARE_WAITING,
         RefusalCode.TOO_MANY_KEYS,
+        RefusalCode.RATE_LIMIT_EXCEEDED,
+        RefusalCode.LAST_OWNER,
+        RefusalCode.TOO_MANY_MEMBERS,
         RefusalCode.REQUEST_IN_PROGRESS,
         RefusalCode.SERVICE_UNAVAILABLE,
         RefusalCode.INTERNAL_ERROR,

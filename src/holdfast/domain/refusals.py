@@ -8,13 +8,18 @@ Refusal
 |                          duplicate_block, capacity_in_use
 |-- about API keys         key_not_found, key_not_valid, invalid_expiry, scope_not_held,
 |                          too_many_keys
+|-- about rate limits      rate_limit_exceeded                         (a retry may help)
+|-- about holder tokens    anonymous_holders_off, tokens_unavailable
+|-- about members          member_not_found, already_member, username_taken, last_owner,
+|                          too_many_members
 |-- about the sale         event_not_available, event_unavailable, event_sales_closed
 |                                                                      (a retry may help)
 |-- about inventory        insufficient_inventory, no_available_seats, block_at_capacity,
 |                          seat_held_by_another_user, seat_not_available,
 |                          lock_not_available
 |                                                                      (a retry may help)
-|-- about the holder       active_hold_exists, already_waiting         (a retry may help)
+|-- about the holder       active_hold_exists, already_waiting, holder_limit_reached,
+|                          holder_cooldown                             (a retry may help)
 |-- about the hold         hold_not_found, hold_expired, invalid_hold_state,
 |                          extension_limit_reached
 |-- about payment          expired_before_checkout, empty_cart, different_holders,
@@ -32,6 +37,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
+from holdfast.domain.access.rates import Rate
 from holdfast.domain.ids import SeatId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.refusal_codes import RefusalCode as Code
@@ -97,6 +103,9 @@ invalid_expiry = partial(Refusal, Code.INVALID_EXPIRY, "expires_at must be in th
 expiry_beyond_issuer = partial(
     Refusal, Code.INVALID_EXPIRY, "expires_at must not be later than that of your own key"
 )
+
+member_not_found = partial(Refusal, Code.MEMBER_NOT_FOUND, "Member not found")
+already_member = partial(Refusal, Code.ALREADY_MEMBER, "This person is already a member")
 
 idempotency_key_reused = partial(
     Refusal,
@@ -195,6 +204,36 @@ def already_waiting(hold_id: str, expires_in: int) -> Refusal:
     return Refusal(Code.ALREADY_WAITING, message, {"hold_id": hold_id, "expires_in": expires_in})
 
 
+def holder_limit_reached(
+    policy: str, limit: int, current: int, retry_after_seconds: int | None
+) -> Refusal:
+    """`retry_after_seconds` is given if the holder's own live holds expire in time."""
+    message = _HOLDER_LIMITS[policy].format(limit=limit, current=current)
+    details: dict[str, JsonValue] = {"policy": policy, "limit": limit, "current": current}
+    if retry_after_seconds is not None:
+        details["retry_after_seconds"] = retry_after_seconds
+    return Refusal(Code.HOLDER_LIMIT_REACHED, message, details)
+
+
+_HOLDER_LIMITS = {
+    "holder_units_max": "At most {limit} ticket(s) per customer for this event, and you have"
+    " {current}, including those you wait for or have bought. Ask for fewer, or release some first",
+    "holder_holds_max": "At most {limit} hold(s) per customer for this event, and you have"
+    " {current}. Pay for one or release one first",
+    "holder_carts_max": "At most {limit} cart(s) per customer for this event, and you have"
+    " {current}. Pay for one or empty one first",
+}
+
+
+def holder_cooldown(retry_after_seconds: int) -> Refusal:
+    message = (
+        "You released a hold for this event or let it expire."
+        f" You can hold tickets again in {retry_after_seconds} second(s)"
+    )
+    details: dict[str, JsonValue] = {"retry_after_seconds": retry_after_seconds}
+    return Refusal(Code.HOLDER_COOLDOWN, message, details)
+
+
 def capacity_in_use(in_use: int) -> Refusal:
     message = f"{in_use} place(s) are held or sold; the total cannot be lower"
     return Refusal(Code.CAPACITY_IN_USE, message, {"in_use": in_use})
@@ -235,6 +274,12 @@ def extension_limit_reached(expires_at: datetime) -> Refusal:
     message = "The hold cannot be extended any further"
     shown = expires_at.isoformat().replace("+00:00", "Z")
     return Refusal(Code.EXTENSION_LIMIT_REACHED, message, {"expires_at": shown})
+
+
+def extensions_used_up(limit: int, expires_at: datetime) -> Refusal:
+    reached = extension_limit_reached(expires_at)
+    message = f"The hold has been extended {limit} time(s), which is the most its policy allows"
+    return Refusal(reached.code, message, {**reached.details, "limit": limit})
 
 
 def expired_before_checkout(lapsed: Sequence[str]) -> Refusal:
@@ -312,3 +357,51 @@ def scope_not_held(scope: str) -> Refusal:
 def too_many_keys(maximum: int) -> Refusal:
     message = f"At most {maximum} keys can be valid at once. Revoke one first"
     return Refusal(Code.TOO_MANY_KEYS, message, {"maximum": maximum})
+
+
+def rate_limit_exceeded(name: str, rate: Rate, retry_after_seconds: int | None) -> Refusal:
+    """`retry_after_seconds` is None if the request alone asks for more than the limit."""
+    what = "seats reserved" if name == "seats_per_holder" else "requests"
+    details: dict[str, JsonValue] = {"limit": name, "maximum": rate.count}
+    details["window_seconds"] = rate.seconds
+    if retry_after_seconds is not None:
+        details["retry_after_seconds"] = retry_after_seconds
+    message = f"Rate limit exceeded: max {rate.count} {what} per {rate.period}"
+    return Refusal(Code.RATE_LIMIT_EXCEEDED, message, details)
+
+
+def anonymous_holders_off() -> Refusal:
+    message = "Give customer_email or user_id, or turn on anonymous_holders in the settings"
+    return Refusal(Code.ANONYMOUS_HOLDERS_OFF, message)
+
+
+def tokens_unavailable() -> Refusal:
+    message = (
+        "This installation cannot sign holder tokens. Set HOLDFAST_SECRET_KEY to the same value"
+        " on every server, and restart them"
+    )
+    return Refusal(Code.TOKENS_UNAVAILABLE, message)
+
+
+def role_above_own(role: str, scope: str) -> Refusal:
+    message = f"You lack the scope {scope}, which the role {role} has"
+    return Refusal(Code.SCOPE_NOT_HELD, message, {"scope": scope})
+
+
+def last_owner() -> Refusal:
+    message = "This is the only owner of the organization. Make somebody else an owner first"
+    return Refusal(Code.LAST_OWNER, message)
+
+
+def username_taken() -> Refusal:
+    message = (
+        "This username belongs to somebody outside your organization, or has not accepted an"
+        " invitation to its other side yet. Choose another one, or ask the operator of this"
+        " installation to add the person"
+    )
+    return Refusal(Code.USERNAME_TAKEN, message)
+
+
+def too_many_members(maximum: int) -> Refusal:
+    message = f"An organization can have at most {maximum} members. Remove one first"
+    return Refusal(Code.TOO_MANY_MEMBERS, message, {"maximum": maximum})

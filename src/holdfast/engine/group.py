@@ -26,7 +26,6 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.ids import SessionId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.waitlist.queues import LOOK_AHEAD
 from holdfast.engine.limits import (
     ATTEMPTS_MAX,
     FRUITLESS_ROUNDS_MAX,
@@ -282,7 +281,6 @@ def _lock_and_read(
         holdings=[footprint.holding for _, footprint in planned if footprint.holding is not None],
         seatings=frozenset(survey.seatings),
         carts=[footprint.cart for _, footprint in planned if footprint.cart is not None],
-        look_ahead=LOOK_AHEAD if any(footprint.frees_places for _, footprint in planned) else 1,
     )
     ledger = group.lock_and_read(wanted, wait_for)
     ledger.seatings = {**survey.seatings, **ledger.seatings}

@@ -122,7 +122,9 @@ def _after_promotions(
     continues until no lock is missing."""
     if isinstance(outcome, Waiting):
         hold = ledger.holds[outcome.hold.key]
-        return CartChanged(hold, outcome.at) if hold.occupies_places() else outcome
+        if not hold.occupies_places():
+            return outcome
+        return CartChanged(hold, outcome.at, acquired=hold.quantity)
     if command.promotes is not None and isinstance(outcome, Promoted):
         waitlist = ledger.waitlists.get(command.promotes)
         missing = None if waitlist is None else _missing(waitlist)

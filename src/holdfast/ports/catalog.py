@@ -34,10 +34,12 @@ class CatalogAnswer(StoredAnswer[CatalogOutcome]):
 
 @immutable
 class SessionFilter:
-    """`event_status` is the status of the session's event."""
+    """`event_status` is the status of the session's event; `is_announced` leaves out drafts."""
 
+    session_id: SessionId | None = None
     event_id: EventId | None = None
     event_status: EventStatus | None = None
+    is_announced: bool | None = None
     starts_from: datetime | None = None
     starts_before: datetime | None = None
     created_from: datetime | None = None
@@ -46,9 +48,12 @@ class SessionFilter:
 
 @immutable
 class EventFilter:
-    """The times of start find events with a session that starts then."""
+    """The times of start find events with a session that starts then; `is_announced` leaves out
+    drafts."""
 
+    event_id: EventId | None = None
     status: EventStatus | None = None
+    is_announced: bool | None = None
     starts_from: datetime | None = None
     starts_before: datetime | None = None
     created_from: datetime | None = None

@@ -55,6 +55,8 @@ class HoldFilter:
     status: HoldStatus | None = None
     email: EmailAddress | None = None
     user_id: str | None = None
+    # With `email`: not of a person who also has a user id.
+    is_without_user: bool | None = None
     reference: str | None = None
     is_lapsed: bool = False
     created_from: datetime | None = None
@@ -194,3 +196,5 @@ class Pruning(Protocol):
         ...
 
     def prune_receipts(self, kept_seconds: int, limit: int) -> int: ...
+
+    def prune_revocations(self, kept_seconds: int, limit: int) -> int: ...

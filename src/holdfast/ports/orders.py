@@ -36,6 +36,8 @@ class OrderFilter:
     session_id: SessionId | None = None
     email: EmailAddress | None = None
     user_id: str | None = None
+    # With `email`: not of a person who also has a user id.
+    is_without_user: bool | None = None
     created_from: datetime | None = None
     created_before: datetime | None = None
 

@@ -13,6 +13,12 @@ class PaymentProvider(Protocol):
         payment's taker watches the total."""
         ...
 
+    @property
+    def is_verified(self) -> bool:
+        """Whether `problem` finds out that nothing was paid. Otherwise the caller's word counts, so
+        the caller must be a server."""
+        ...
+
     def problem(self, reference: str | None, total: Money) -> str | None:
         """Why this payment does not cover the total, in words for the buyer; None if it does.
         Blocks for a bounded time; may raise PaymentUnavailable."""

@@ -31,7 +31,6 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Checkout, Order
-from holdfast.domain.seats.seat import Seat
 
 # StoreError
 # |-- StoreUnavailable   unreachable or unable to serve; nothing was committed
@@ -108,12 +107,6 @@ class GroupWrites:
             return Witness(seat.organization_id, seat.id, seat.version, is_hold=False)
         return None
 
-    def changed_seats(self) -> list[Seat]:
-        """The changed seats in their final state."""
-        ids = {seat.id for each in self.transitions for seat, _ in each.seat_moves()}
-        ids |= {each.after.id for each in self.seat_transitions}
-        return [self.ledger.seats[seat_id] for seat_id in sorted(ids)]
-
     def changed_holds(self) -> dict[HoldKey, Hold]:
         """The changed holds, without new ones, in their final state."""
         return {each.after.key: each.after for each in self.transitions if each.before is not None}
@@ -157,8 +150,7 @@ class GroupWrites:
 @immutable
 class Wanted:
     """What a group locks and reads, and the new holds that may need a reference. Immutable parts of
-    holds `known` from the survey are not read again. `look_ahead` parties of every locked waitlist
-    queue are read."""
+    holds `known` from the survey are not read again."""
 
     resources: frozenset[Resource]
     new_holds: Sequence[HoldKey] = ()
@@ -167,7 +159,6 @@ class Wanted:
     payments: Sequence[PaymentKey] = ()
     known: Mapping[HoldKey, Hold] = field(default_factory=dict)
     carts: Sequence[CartKey] = ()
-    look_ahead: int = 1
     # Sessions whose seats were surveyed: they are read again under the lock of their waitlist.
     seatings: frozenset[SessionKey] = frozenset()
 

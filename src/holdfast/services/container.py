@@ -1,5 +1,7 @@
 """The dependencies of the API and the admin."""
 
+from uuid import UUID
+
 from holdfast.domain.immutable import immutable
 from holdfast.ports.access import KeyStore
 from holdfast.ports.audit.attempts import AttemptJournal
@@ -8,12 +10,15 @@ from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.engine import SubmitForCallback
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.members import MemberSessionStore, MemberStore, PasswordCheck
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.payments import DemoTill, PaymentProvider
 from holdfast.ports.seats import SeatReader
 from holdfast.ports.statistics import SaleStatisticsReader
 from holdfast.services.access.authentication import Authenticator
+from holdfast.services.access.rates.subjects import Rates
+from holdfast.services.access.tokens import HolderAccess
 
 
 @immutable(kw_only=True)
@@ -36,6 +41,17 @@ class ApiContainer:
     payments: PaymentProvider
     authenticator: Authenticator
     keys: KeyStore
+    holders: HolderAccess
     organizations: OrganizationStore
+    rates: Rates
+    members: MemberStore
+    member_sessions: MemberSessionStore
+    passwords: PasswordCheck
     deadline_seconds: int
     demo_till: DemoTill | None = None
+
+    def forget_credential(self, credential_id: UUID) -> None:
+        """This process asks again about the key or session, and about the tokens that a key has
+        issued."""
+        self.authenticator.forget(credential_id)
+        self.holders.authenticator.forget(credential_id)

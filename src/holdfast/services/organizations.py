@@ -7,7 +7,7 @@ import structlog
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.immutable import immutable
-from holdfast.domain.organizations import ChangeOrganization
+from holdfast.domain.organizations import ChangeOrganization, SettingValue
 from holdfast.domain.policy import PolicyChange
 from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.organizations import OrganizationOutcome, OrganizationStore
@@ -28,7 +28,7 @@ class SettingsEditor:
     render: Callable[[OrganizationOutcome], bytes] = lambda _: b""
 
     def change(
-        self, policy: PolicyChange | None, settings: Mapping[str, str | None]
+        self, policy: PolicyChange | None, settings: Mapping[str, SettingValue | None]
     ) -> StoredAnswer[OrganizationOutcome]:
         """The settings have been checked."""
         change = ChangeOrganization(self.organization_id, policy, settings)

@@ -1,10 +1,11 @@
-"""The pruner: deletes old recorded answers, relayed facts and message receipts. It never deletes
-holds, orders, tickets or rows of the audit."""
+"""The pruner: deletes old recorded answers, relayed facts, message receipts and revocations of
+holder tokens. It never deletes holds, orders or tickets; the audit log has a duty of its own."""
 
 from collections.abc import Callable
 
 import structlog
 
+from holdfast.domain.access.tokens import TTL_SECONDS_MAX
 from holdfast.domain.immutable import immutable
 from holdfast.ports.facts.log import PARTITIONS
 from holdfast.ports.holds import Pruning
@@ -31,11 +32,12 @@ class Pruned:
     answers: int = 0
     facts: int = 0
     receipts: int = 0
+    revocations: int = 0
 
     @property
     def may_be_more(self) -> bool:
         """Whether one kind was left unfinished, and another run is due at once."""
-        return max(self.answers, self.facts, self.receipts) >= FULL_RUN
+        return max(self.answers, self.facts, self.receipts, self.revocations) >= FULL_RUN
 
 
 @immutable
@@ -51,9 +53,17 @@ class Pruner:
         answers = _in_batches(lambda limit: store.prune_answers(keeping.answers_seconds, limit))
         facts = _in_batches(self._prune_facts)
         receipts = _in_batches(lambda limit: store.prune_receipts(keeping.receipts_seconds, limit))
-        pruned = Pruned(answers, facts, receipts)
+        # Every token issued before has expired by then.
+        revocations = _in_batches(lambda limit: store.prune_revocations(TTL_SECONDS_MAX, limit))
+        pruned = Pruned(answers, facts, receipts, revocations)
         if pruned != Pruned():
-            _log.info("pruner.run", answers=answers, facts=facts, receipts=receipts)
+            _log.info(
+                "pruner.run",
+                answers=answers,
+                facts=facts,
+                receipts=receipts,
+                revocations=revocations,
+            )
         return pruned
 
     def tend(self, interval_seconds: float) -> float:

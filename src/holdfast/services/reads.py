@@ -13,6 +13,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.access import KeyStore
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.holds import HoldReader, SeenHold, SeenPlace
+from holdfast.ports.members import MemberStore
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.seats import SeatReader, SeenSeat
 from holdfast.ports.store import StoreError
@@ -84,6 +85,8 @@ blocks = query_of(CatalogStore.blocks)
 organization = lookup_of(OrganizationStore.organization, refusals.internal_error)
 key = lookup_of(KeyStore.key, refusals.key_not_found)
 keys = query_of(KeyStore.keys)
+member = lookup_of(MemberStore.member, refusals.member_not_found)
+members = query_of(MemberStore.members)
 
 
 @immutable

@@ -44,6 +44,7 @@ class Door:
     """An API whose key directory can be made to hang."""
 
     keys: SlowKeys
+    authenticator: Authenticator
     api: Api
 
     @asynccontextmanager
@@ -60,8 +61,9 @@ class Door:
 @pytest.fixture
 def door(world: World) -> Iterator[Door]:
     keys = SlowKeys(world.keys)
-    api = create_api(replace(world.container, authenticator=trusting(keys)))
-    yield Door(keys, api)
+    authenticator = trusting(keys)
+    api = create_api(replace(world.container, authenticator=authenticator))
+    yield Door(keys, authenticator, api)
     keys.may_look.set()
     api.close()
 
@@ -142,15 +144,15 @@ class TestLookups:
     def test_a_formerly_valid_key_is_looked_up_despite_a_flood(
         self, world: World, door: Door, monkeypatch: pytest.MonkeyPatch, bound: str
     ) -> None:
-        """Its cache entry has just expired, and a proxy sends it from the same address as the
+        """Its cache entry has just become stale, and a proxy sends it from the same address as the
         flood."""
-        monkeypatch.setattr(authentication, "REMEMBERED_SECONDS", 0.0)
         monkeypatch.setattr(key_lookups, bound, 3)
 
         async def scene() -> None:
             async with door.clients() as client:
                 door.keys.may_look.set()
                 assert (await call(client, world.secret)).status_code == 200
+                door.authenticator.forget(None)
                 door.keys.may_look.clear()
                 door.keys.is_asked.clear()
                 strangers = await flood(client, 3)
@@ -186,10 +188,9 @@ class TestMemory:
     def test_unknown_keys_evict_no_valid_key_and_do_not_pile_up(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(authentication, "REMEMBERED_MAX", 2)
         monkeypatch.setattr(authentication, "UNKNOWN_MAX", 5)
         keys = StubKeys()
-        authenticator = trusting(keys)
+        authenticator = trusting(keys, size_max=2)
         valid = sha256(keys.new_key("holds:read").encode()).digest()
         unknown = [sha256(bytes([number])).digest() for number in range(100)]
         authenticator.find([valid])

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from holdfast.entrypoints.api.http import parsing
 from holdfast.entrypoints.api.http.routing import Edge
-from tests.api.world import World, hold_body
+from tests.api.world import KeptAttempts, World, hold_body
 
 
 @pytest.mark.parametrize("request_id", ["a", "A-b_c.9", "x" * 128])
@@ -47,7 +47,9 @@ def test_an_unexpected_error_is_logged_and_reveals_nothing() -> None:
         raise RuntimeError("secret host name")
 
     async def call() -> httpx.Response:
-        transport = httpx.ASGITransport(app=Edge(broken), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(
+            app=Edge(broken, KeptAttempts()), raise_app_exceptions=False
+        )
         async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
             return await client.get("/api/holds", headers={"X-Request-ID": "r-1"})
 

@@ -14,7 +14,7 @@ from referencing.jsonschema import DRAFT202012
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.http.codes import KINDS, ProblemCode
 from holdfast.entrypoints.api.http.route import Route
-from holdfast.entrypoints.api.openapi.document import route_codes
+from holdfast.entrypoints.api.openapi.document import route_codes, security_of
 from holdfast.entrypoints.api.openapi.examples import ANSWERS, REQUESTS
 from holdfast.entrypoints.api.routes import ROUTES
 from tests.api.world import World
@@ -78,7 +78,7 @@ def test_every_code_has_a_status_and_a_title() -> None:
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_every_answer_of_a_route_is_documented(document: Json, route: Route[Any]) -> None:
     found = operation(document, route)
-    assert found["security"] == [{"secretKey": [route.scope.value]}]
+    assert found["security"] == security_of(route)
     success = found["responses"][str(route.status)]["content"]["application/json"]
     assert success["schema"] == {"$ref": f"#/components/schemas/{route.answer.__name__}"}
     for code in route_codes(route):
@@ -105,7 +105,9 @@ def test_parameters_and_bodies_are_documented(document: Json, route: Route[Any])
     assert {name for place, name in parameters if place == "path"} == in_path
     in_query = set(route.query.__struct_encode_fields__) if route.query else set()
     assert {name for place, name in parameters if place == "query"} == in_query
-    assert (("header", "Idempotency-Key") in parameters) == route.is_unsafe
+    assert (("header", "Idempotency-Key") in parameters) == (
+        route.is_unsafe and not route.is_public
+    )
     assert ("requestBody" in found) == (route.body is not None)
     if route.body is not None:
         assert found["requestBody"]["required"] != route.is_body_optional

@@ -18,6 +18,7 @@ class StubPayments:
     """A provider whose every answer the test controls."""
 
     is_single_use: bool = False
+    is_verified: bool = True
     is_away: bool = False
     says: str | None = None
     meanwhile: Callable[[], object] | None = None

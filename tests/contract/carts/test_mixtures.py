@@ -116,9 +116,11 @@ def test_a_hold_revived_by_late_payment_has_no_cart(world: World, engine: Admiss
     venue = club(world, HoldPolicy(ttl_seconds=60, late_payment_seconds=600))
     lapsed = placed(engine, venue.fill("basket", {"a": ("standing", 1)}))
     world.let_pass(venue, 61)
-    placed(engine, venue.renew("basket"))
+    renewed = placed(engine, venue.renew("basket"))
     converted(engine, venue.convert(lapsed.id))
-    (revived,) = [hold for hold in world.all_holds(venue) if hold.revives == lapsed.id]
+    replacing = {hold.id: hold for hold in world.all_holds(venue) if hold.revives == lapsed.id}
+    assert replacing.pop(renewed.id).cart == "basket"
+    (revived,) = replacing.values()
     assert (revived.status, revived.cart) == (HoldStatus.CONVERTED, None)
 
 
@@ -245,6 +247,24 @@ def test_one_group_can_empty_a_cart_let_it_wait_and_give_it_its_seat_again(
     assert isinstance(last, Placed)
     assert [hold for hold in live_holds(world, venue) if hold.is_cart] == [last.hold]
     assert world.seats(venue)["Stalls A 1"] == SeatSeen("held", last.hold.id, 4)
+
+
+def test_a_quoted_price_is_for_the_quantity_it_was_quoted_for(
+    world: World, engine: Admission
+) -> None:
+    """The rest of a cart that grows on the waitlist is at the catalog's price."""
+    policy = HoldPolicy(600, waitlist=True)
+    venue = world.build(Plan({"floor": 8}, {"standing": ("floor",)}, policy))
+    placed(engine, venue.place(("standing", 8), holder=STRANGER))
+    quoted = replace(venue.some("standing", 2), unit_price_minor=1)
+    waiting(engine, venue.fill("basket", {"a": quoted}))
+    catalog = waiting(engine, venue.fill("other", {"a": ("standing", 1)}, holder=STRANGER))
+    price = catalog.lines[0].unit_price_minor
+    assert price != 1
+    for quantity, expected in ((5, [(2, 1), (3, price)]), (1, [(1, 1)]), (3, [(1, 1), (2, price)])):
+        for _ in range(2):
+            hold = waiting(engine, venue.fill("basket", {"a": ("standing", quantity)}))
+            assert [(each.quantity, each.unit_price_minor) for each in hold.lines] == expected
 
 
 def test_a_waiting_cart_can_shrink_to_a_quantity_above_a_lowered_maximum(

@@ -106,6 +106,20 @@ def test_a_late_payment_reported_twice_makes_one_order(world: World, engine: Adm
     assert list(world.orders(venue)) == [order.id]
 
 
+def test_a_hold_that_took_the_id_of_a_replacement_is_none(world: World, engine: Admission) -> None:
+    """The API refuses such an id. Had somebody got one, a paid hold would not become their
+    order."""
+    venue = theatre(world)
+    hold = a_hold(engine, venue)
+    taken = revival_id(hold.id)
+    placed(engine, venue.place(("standing", 1), hold_id=taken, holder=STRANGER))
+    theirs = converted(engine, venue.convert(taken)).order
+    world.let_pass(venue, 601)
+    refusal = refused(engine, venue.convert(hold.id))
+    assert refusal.code is RefusalCode.HOLD_EXPIRED
+    assert list(world.orders(venue)) == [theirs.id]
+
+
 def test_two_late_payments_in_one_group_make_one_order(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)

@@ -79,7 +79,7 @@ def test_rivals_are_refused_as_if_each_had_come_alone(
     assert [command for command, _ in attempts.refused_commands] == rivals
     named = {command.failed_action(refusal) for command, refusal in attempts.refused_commands}
     assert {each.seat_id for each in named if each} == {hold.seats[0].id}
-    assert {each.hold_id for each in named if each} == {rival.hold_id for rival in rivals}
+    assert {each.asked.holder for each in named if each} == {rival.holder for rival in rivals}
 
 
 def test_one_of_many_rivals_wins(world: World) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from random import Random
 from uuid import UUID, uuid4
 
 import pytest
@@ -93,6 +94,27 @@ def test_the_id_of_a_queue_does_not_depend_on_the_order_of_wants() -> None:
     assert queue_id_of([one, other]) == queue_id_of([other, one])
     assert queue_id_of([one, other]) != queue_id_of([one])
     assert wants_of(waits("adult", 1, 1).lines, a_session()) == {one, other}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_queues_are_found_by_what_they_want(seed: int) -> None:
+    """Compared with a look at all of them, in the waitlist and in a copy that goes its own way."""
+    random = Random(seed)
+    waitlist, waiting = a_waitlist(), list[Hold]()
+    for second in range(1, 40):
+        if waiting and random.random() < 0.4:
+            waitlist.left(waiting.pop(random.randrange(len(waiting))), is_served=False)
+        else:
+            waiting.append(waits(random.choice([*DRAWS]), 1, second))
+            waitlist.joined(waiting[-1], a_session(), NOW)
+        copy = waitlist.copy(is_settled=True)
+        copy.joined(waits(random.choice([*DRAWS]), 1, second + 100), a_session(), NOW)
+        for each in (waitlist, copy):
+            for count in (1, 2, 3):
+                wants = frozenset(random.sample([*POOLS.values()], count))
+                found = [queue for queue in each.queues.values() if queue.wants & wants]
+                assert {queue.id for queue in each.sharing(wants)} == {q.id for q in found}
+                assert each.position_at_end(wants) == 1 + sum(q.waiting for q in found)
 
 
 def test_a_queue_is_ordered_by_arrival_not_by_insertion() -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.access.key_watch import KeyWatch
+from holdfast.adapters.postgres.access.key_watch import KEYS, KeyWatch
 from tests.faults.proxy import Proxy
 from tests.support.patience import wait_until
 from tests.support.platform import new_platform
@@ -41,7 +41,7 @@ class Watched:
 def watched(database_url: str) -> Iterator[Watched]:
     proxy, heard = Proxy(database_url), Heard()
     stopped = threading.Event()
-    watch = KeyWatch(proxy.url, heard.changes.append, heard.on_alive)
+    watch = KeyWatch(proxy.url, {KEYS: heard.changes.append}, heard.on_alive)
     thread = threading.Thread(target=watch.run, args=(stopped,))
     thread.start()
     wait_until(lambda: heard.alive > 0, "the watch listens")
@@ -112,3 +112,31 @@ def test_an_unreadable_notification_does_not_stop_the_watch(
     key_id = new_key(database_url)
     wait_until(lambda: key_id in watched.heard.changes, "the next one is heard")
     assert None in watched.heard.changes[1:]
+
+
+def test_notices_that_waited_are_handled_once_for_each_change(database_url: str) -> None:
+    """A tenant that revokes much must not keep the watch from others' changes."""
+    heard, stopped, may_go_on = Heard(), threading.Event(), threading.Event()
+    first, second, other = UUID(int=1), UUID(int=2), UUID(int=3)
+
+    def on_change(key_id: UUID | None) -> None:
+        heard.changes.append(key_id)
+        if key_id == first:
+            may_go_on.wait()
+
+    watch = KeyWatch(database_url, {KEYS: on_change}, heard.on_alive)
+    thread = threading.Thread(target=watch.run, args=(stopped,))
+    thread.start()
+    wait_until(lambda: heard.alive > 0, "the watch listens")
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        announce = "SELECT pg_notify('holdfast_keys', %s)"
+        connection.execute(announce, [str(first)])
+        wait_until(lambda: first in heard.changes, "the watch is busy")
+        for _ in range(50):
+            connection.execute(announce, [str(second)])
+        connection.execute(announce, [str(other)])
+    may_go_on.set()
+    wait_until(lambda: other in heard.changes, "all are heard")
+    stopped.set()
+    thread.join()
+    assert heard.changes.count(second) < 10

@@ -23,6 +23,7 @@ from holdfast.ports.holds import HoldFilter
 from holdfast.ports.paging import PageRequest
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
+from tests.support.people import Staff, add_staff
 
 TABLES = (
     "api_key",
@@ -47,6 +48,9 @@ TABLES = (
     "purchase_order",
     "ticket",
     "inbox",
+    "holder_revocation",
+    "member",
+    "member_session",
 )
 READABLE = tuple(table for table in TABLES if table != "api_key")
 
@@ -65,6 +69,8 @@ class Neighbours:
         self.my_order, self.their_order = self._order(self.mine), self._order(self.theirs)
         self._let_wait(self.my_hold)
         self._let_wait(self.their_hold)
+        self._revoke_tokens()
+        self.my_people, self.their_people = self._hire(self.mine), self._hire(self.theirs)
 
     def _venue(self) -> Venue:
         hall = Hall({"Stalls": {"A": 4}}, {"seat": ()}, sold_in={"Stalls": ("seat",)})
@@ -101,6 +107,26 @@ class Neighbours:
                 [*hold.key, hold.session_id, line_id],
             )
 
+    def _revoke_tokens(self) -> None:
+        with psycopg.connect(self.url) as owner:
+            owner.execute("SELECT set_config('holdfast.owner', 'on', true)")
+            for venue in (self.mine, self.theirs):
+                owner.execute(
+                    "INSERT INTO holder_revocation VALUES (%s, gen_random_uuid(), now())",
+                    [venue.organization_id],
+                )
+
+    def _hire(self, venue: Venue) -> Staff:
+        staff = add_staff(self.url, str(venue.organization_id), "viewer")
+        with psycopg.connect(self.url) as owner:
+            owner.execute(
+                "INSERT INTO member_session (organization_id, id, member_id, secret_hash,"
+                " created_at, last_used_at, ends_at) VALUES (%s, gen_random_uuid(), %s, %s, now(),"
+                " now(), now() + interval '1 hour')",
+                [venue.organization_id, staff.member_id, uuid4().bytes],
+            )
+        return staff
+
     def app_connection(self) -> psycopg.Connection[tuple[object, ...]]:
         connection = psycopg.connect(self.url, autocommit=True)
         connecting.configure_reader(connection)
@@ -124,12 +150,14 @@ def neighbours(fresh_database_url: str) -> Iterator[Neighbours]:
 def test_every_table_with_an_organization_has_row_level_security(neighbours: Neighbours) -> None:
     with psycopg.connect(neighbours.url) as connection:
         rows = connection.execute(
-            "SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity FROM pg_class c"
+            "SELECT c.relname, c.relispartition, c.relrowsecurity AND c.relforcerowsecurity"
+            " FROM pg_class c"
             " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'organization_id'"
-            " WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace"
+            " WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace"
         ).fetchall()
-    assert {name for name, _ in rows} == set(TABLES)
-    assert all(is_guarded for _, is_guarded in rows)
+    assert {name for name, is_partition, _ in rows if not is_partition} == set(TABLES)
+    assert {name for name, is_partition, _ in rows if is_partition} > {"audit_start", "audit_rest"}
+    assert all(is_guarded for _, _, is_guarded in rows)
 
 
 def test_the_application_owns_nothing_and_cannot_bypass_it(neighbours: Neighbours) -> None:
@@ -161,6 +189,20 @@ def test_an_organization_sees_only_its_own_rows(neighbours: Neighbours) -> None:
             seen = {row[0] for row in connection.execute(query.encode())}
             assert seen == {neighbours.mine.organization_id}, table
         assert connection.execute("SELECT count(*) FROM hold").fetchone() == (2,)
+
+
+def test_an_organization_sees_only_its_own_people(neighbours: Neighbours) -> None:
+    """Control: without row-level security, it sees everybody."""
+    query = "SELECT username FROM auth_user WHERE username LIKE 'staff-%' ORDER BY 1"
+    people = sorted((neighbours.my_people.username, neighbours.their_people.username))
+    for seen in ([neighbours.my_people.username], people):
+        with neighbours.app_connection() as connection:
+            connecting.begin(connection, [neighbours.mine.organization_id])
+            assert [name for (name,) in connection.execute(query)] == seen
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute("SELECT password FROM auth_user")
+        with psycopg.connect(neighbours.url) as owner:
+            owner.execute("ALTER TABLE auth_user DISABLE ROW LEVEL SECURITY")
 
 
 def test_nothing_can_be_written_for_another_organization(neighbours: Neighbours) -> None:

@@ -1,18 +1,20 @@
 """Failed attempts of many organizations are written in one batch: one bad row costs no other."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
 
 from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
 from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.ids import HoldId
 from holdfast.ports.audit.attempts import FailedAttempt
 from holdfast.services.audit.journal import Journal
 from tests.contract.venues import ORIGIN, Venue
 from tests.contract.worlds import PostgresWorld
+
+SECRET = "a secret of the installation, 32"
 
 
 @pytest.fixture
@@ -31,17 +33,17 @@ def world(database_url: str) -> Iterator[PostgresWorld]:
 
 
 def failed(venue: Venue, hold_id: HoldId | None) -> FailedAttempt:
-    at = datetime.now(UTC)
-    return FailedAttempt(at, "hold.x", venue.organization_id, hold_id, None, "x", ORIGIN)
+    # The table rejects a text with a null character.
+    code = "x" if hold_id is not None else "\0"
+    return FailedAttempt(f"hold.{code}", venue.organization_id, code, ORIGIN, hold_id)
 
 
 def test_a_row_rejected_by_the_table_costs_no_other(
     database: Database, world: PostgresWorld
 ) -> None:
     ours, theirs = (world.venue({"floor": 1}, {"standing": ("floor",)}) for _ in range(2))
-    journal = Journal(PostgresAttempts(database))
+    journal = Journal(PostgresAttempts(database, HolderHashes(SECRET)))
     for about in (HoldId(uuid4()), HoldId(uuid4()), None, HoldId(uuid4())):
-        # The table rejects an entry without a hold or seat.
         journal.failed(failed(ours if about is None else theirs, about))
     assert not journal.run_once()
     assert len(world.audit(theirs)) == 3

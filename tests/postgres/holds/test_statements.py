@@ -1,12 +1,14 @@
 """The hot statements read only as many rows as the group has, even on tables without statistics."""
 
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from holdfast.adapters.postgres.connections import connection
 from holdfast.adapters.postgres.engine import statements, write_statements
 from holdfast.adapters.postgres.waitlist import statements as waiting_statements
+from holdfast.domain.ids import EventId
+from tests.contract.venues import Plan
 from tests.postgres.large import (
     CARTS,
     GROUP,
@@ -14,6 +16,7 @@ from tests.postgres.large import (
     HOT,
     LAPSED_SECONDS,
     SEATS,
+    SESSIONS,
     Large,
     keys,
     touched,
@@ -54,7 +57,8 @@ def test_ended_holds_are_written_by_key_on_tables_without_statistics(large: Larg
     moments, nothing = [now[0]] * count, [None] * count
     # Version 2; updated, ending and due now; neither warned, paid for nor cancelled.
     times = (moments, moments, moments, nothing, nothing, nothing, moments)
-    ended = ("1", organizations, ids, ["expired"] * count, [2] * count, *times, nothing, nothing)
+    rest = (nothing, nothing, [0] * count, moments)  # no checkout, no order, never extended
+    ended = ("1", organizations, ids, ["expired"] * count, [2] * count, *times, *rest)
     nodes = large.plan(large.engine, write_statements.UPDATE_HOLDS, ended, measured=True)
     assert all(node["Node Type"] != "Seq Scan" for node in nodes)
 
@@ -104,9 +108,9 @@ def test_the_live_holds_of_a_holder_are_found_without_reading_others(
     assert row is not None
     holder = row[2] if is_by_email else row[3]
     query = getattr(statements, name)
-    people = ([row[0]], [row[1]], [holder])
+    people = ([row[0]], [row[1]], [None], [holder])
+    assert large.engine_rows(query, people)[0][1]
     nodes = large.plan(large.engine, query, people, measured=True)
-    assert nodes[0]["Actual Rows"] > 0
     assert touched(nodes) <= HOLDS // 4000
 
 
@@ -131,11 +135,100 @@ def test_the_open_holds_of_a_box_office_are_found_without_its_history(
         large.owner.execute(SOLD, {**made, "status": status, "count": count, "minutes": ends_in})
     query = getattr(statements, name)
     holder = user or made["email"]
-    people = ([made["organization"]], [made["session"]], [holder])
+    people = ([made["organization"]], [made["session"]], [None], [holder])
+    ((_, live, sold, given_up_at),) = large.engine_rows(query, people)
+    assert (len(live), sold, given_up_at) == (2, 0, None)
     nodes = large.plan(large.engine, query, people, measured=True)
-    assert nodes[0]["Actual Rows"] == 2
     of_holds = [node for node in nodes if node.get("Relation Name") == "hold"]
     assert touched(of_holds) == 2, of_holds
+
+
+GIVEN_UP = """
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, user_id, quantity,
+    total_minor, currency, status, version, created_at, updated_at, held_at, expires_at, due_at,
+    cancelled_at, given_up_at)
+SELECT %(organization)s, gen_random_uuid(), %(session)s, gen_random_uuid()::text, %(email)s,
+    %(user)s, 1, 4500, 'EUR', 'cancelled', 1, now() - interval '1 day', now(), now(),
+    now() + interval '1 day', now() + interval '1 day', now(), now() - make_interval(secs => n)
+FROM generate_series(1, %(count)s) AS n
+"""
+
+
+@pytest.mark.parametrize("name", ["HOLDINGS_BY_EMAIL", "HOLDINGS_BY_USER"])
+def test_what_a_bot_has_in_an_event_is_counted_without_its_history(large: Large, name: str) -> None:
+    """On a table without statistics. The bot has held and released thousands of times in a session
+    of the event, and bought, holds and let lapse some in the other, as others did."""
+    is_by_user = name == "HOLDINGS_BY_USER"
+    event_id = uuid4()
+    first = large.world.build(Plan({}, {}, event_id=EventId(event_id)), beside=large.venue)
+    second = large.world.build(Plan({}, {}, event_id=EventId(event_id)), beside=large.venue)
+    bot = {
+        "organization": large.organization_id,
+        "user": "bot" if is_by_user else None,
+        "email": "bot@example.com",
+    }
+    large.owner.execute(GIVEN_UP, {**bot, "session": first.session_id, "count": 5_000})
+    for session, status, count, ends_in in (
+        (first, "converted", 3, 600),
+        (second, "converted", 4, 600),
+        (second, "active", 2, 5),
+        (second, "active", 500, -60),
+    ):
+        made = {**bot, "session": session.session_id, "status": status}
+        large.owner.execute(SOLD, {**made, "count": count, "minutes": ends_in})
+    others = {**made, "user": "other", "email": "other@example.com"}
+    large.owner.execute(SOLD, {**others, "count": 1_000, "minutes": -30})
+    query = getattr(statements, name)
+    people = (
+        [large.organization_id] * 2,
+        [second.session_id, first.session_id],
+        [event_id, None],
+        ["bot" if is_by_user else "bot@example.com"] * 2,
+    )
+    event, session = large.engine_rows(query, people)
+    assert (len(event[1]), event[2]) == (2, 7)
+    (latest,) = large.owner.execute("SELECT max(given_up_at) FROM hold").fetchone() or (None,)
+    assert event[3] == latest
+    assert session[1:] == (None, 0, None), "a session alone: nothing live, the rest is not counted"
+    nodes = large.plan(large.engine, query, people, measured=True)
+    assert all(node["Node Type"] != "Seq Scan" for node in nodes)
+    of_holds = [node for node in nodes if node.get("Relation Name") == "hold"]
+    assert touched(of_holds) == 7, "no part of the query reads more than the seven that were sold"
+    kind = "user" if is_by_user else "email"
+    used = {node.get("Index Name") for node in of_holds}
+    assert used == {f"hold_by_{kind}", f"hold_over_by_{kind}"}
+
+
+@pytest.mark.parametrize("name", ["HOLDINGS_BY_EMAIL", "HOLDINGS_BY_USER"])
+def test_the_sessions_of_an_event_where_a_holder_has_nothing_are_not_looked_into(
+    large: Large, name: str
+) -> None:
+    """On tables without statistics. The event has two thousand sessions, and the holder was in
+    three; another has held in hundreds of them."""
+    holder = f"visitor-{name.lower()}@example.com"
+    made = {
+        "organization": large.organization_id,
+        "user": holder if name == "HOLDINGS_BY_USER" else None,
+        "email": holder,
+        "status": "active",
+        "minutes": 5,
+        "count": 2,
+    }
+    event_id, sessions = large.sessions_of_event()
+    assert len(sessions) >= SESSIONS
+    for session in sessions[:3]:
+        large.owner.execute(SOLD, {**made, "session": session})
+    other = {**made, "user": "everywhere", "email": "everywhere@example.com"}
+    for session in sessions[:300]:
+        large.owner.execute(SOLD, {**other, "session": session})
+    query = getattr(statements, name)
+    people = ([large.organization_id], [sessions[-1]], [event_id], [holder])
+    ((_, live, sold, _),) = large.engine_rows(query, people)
+    assert (len(live), sold) == (6, 0)
+    nodes = large.plan(large.engine, query, people, measured=True)
+    assert all(node["Node Type"] != "Seq Scan" for node in nodes)
+    assert max(node["Actual Loops"] for node in nodes) <= 4, "of its three sessions, and the end"
+    assert touched(nodes) <= 6
 
 
 def test_lapsed_units_are_summed_up_to_the_current_second(large: Large) -> None:
@@ -219,7 +312,7 @@ def test_changed_queues_and_waiting_places_are_written_by_key(large: Large) -> N
         write_statements.REMOVE_LINES: (organizations, ids, [0] * GROUP, [2] * GROUP),
         waiting_statements.DELETE_PLACES: (organizations, ids),
         waiting_statements.DELETE_QUEUES: (organizations[:1], sessions, queues),
-        waiting_statements.SETTLE: (organizations[:1], sessions, [False]),
+        waiting_statements.UPDATE_WAITLISTS: (organizations[:1], sessions, [False], queues),
     }
     for query, parameters in writes.items():
         nodes = large.plan(large.engine, query, parameters, measured=True)

@@ -1,5 +1,6 @@
 """Rows of the waitlist: places, queues, and their locks."""
 
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import NoReturn
 from uuid import uuid4
@@ -8,9 +9,12 @@ import psycopg
 import pytest
 
 from holdfast.adapters.postgres.connections.connection import Link
+from holdfast.adapters.postgres.engine.group import PostgresGroup
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.waitlist import rows as row_module
 from holdfast.domain.group.footprint import Holding, Needs, ResourceKind
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.holdings import NOTHING_HELD, Holdings, live_hold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import EmailAddress, Holder
@@ -57,9 +61,12 @@ def test_queues_are_read_back_unchanged(rounds: Rounds) -> None:
     assert rounds.world.pool(rounds.venue.pools["floor"]).held == 0
 
 
-def test_a_limited_number_of_parties_of_each_queue_is_read(rounds: Rounds) -> None:
+def test_a_limited_number_of_parties_of_each_queue_is_read(
+    rounds: Rounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, both, _ = three_waiting(rounds)
-    with rounds.round(look_ahead=1) as after:
+    monkeypatch.setattr(row_module, "LOOK_AHEAD", 3)
+    with rounds.in_another_process() as other, other.round() as after:
         waitlist = after.ledger.waitlists[rounds.session_key]
         assert waitlist.in_order() == [first, both]
         assert sum(queue.waiting for queue in waitlist.queues.values()) == 3
@@ -147,10 +154,8 @@ def test_active_and_waiting_holds_of_a_person_are_counted(rounds: Rounds, holder
     holdings = [Holding(rounds.session_key, each) for each in (holder, nobody, holder)]
     with rounds.connection.group() as group:
         ledger = group.lock_and_read(Wanted(rounds.wanted().resources, holdings=holdings))
-    assert {hold.id for hold in ledger.holdings[rounds.session_key, holder.key]} == {
-        hold.id for hold in mine
-    }
-    assert ledger.holdings[rounds.session_key, nobody.key] == ()
+    assert ledger.holdings[holdings[0].key] == Holdings({each.id: live_hold(each) for each in mine})
+    assert ledger.holdings[holdings[1].key] == NOTHING_HELD
 
 
 def test_the_survey_reads_the_waitlist_where_places_may_be_freed(rounds: Rounds) -> None:
@@ -189,24 +194,28 @@ def test_a_cached_session_is_not_read_again_though_people_may_wait(
         rounds.connection.survey(Needs(waitlists=frozenset({rounds.session_key})))
 
 
-def test_facts_of_a_promoted_hold_never_precede_its_earlier_facts(rounds: Rounds) -> None:
-    """Waiting holds are not locked themselves; their waitlist is."""
-    first, *_ = three_waiting(rounds)
-    with psycopg.connect(rounds.world.url) as owner:
-        row = owner.execute(
-            "UPDATE hold SET changed_xid = (pg_current_xact_id()::text::bigint + 50)::text::xid8"
-            " WHERE id = %s RETURNING changed_xid::text::bigint",
-            [first.id],
-        ).fetchone()
-    assert row is not None
-    with rounds.round() as within:
-        within.promote(first)
-        within.commit()
+@pytest.mark.parametrize("is_in_memory", [False, True])
+def test_facts_of_a_promoted_hold_never_precede_its_earlier_facts(
+    rounds: Rounds, is_in_memory: bool
+) -> None:
+    """Waiting holds are not locked themselves; their waitlist is. A group may have got its number
+    before one with a lower number, and wrote its facts further ahead."""
+    with rounds.round() as only:
+        assert isinstance(only.group, PostgresGroup)
+        only.group.position += 50
+        ahead = only.group.position
+        first = only.place(since=only.now)
+        only.commit()
+    with ExitStack() as stack:
+        other = rounds if is_in_memory else stack.enter_context(rounds.in_another_process())
+        with other.round() as within:
+            within.promote(first)
+            within.commit()
     with psycopg.connect(rounds.world.url) as owner:
         position_of_fact = owner.execute(
             "SELECT xid::text::bigint FROM outbox WHERE hold_id = %s AND version = 2", [first.id]
         ).fetchone()
-    assert position_of_fact == row
+    assert position_of_fact == (ahead,)
 
 
 def test_positions_count_earlier_parties_that_share_a_want(rounds: Rounds) -> None:

@@ -305,6 +305,8 @@ def _matches(hold: Hold, only: HoldFilter, now: datetime) -> bool:
         return False
     if only.user_id is not None and hold.holder.user_id != only.user_id:
         return False
+    if only.is_without_user and hold.holder.user_id is not None:
+        return False
     if only.reference is not None and hold.reference != only.reference:
         return False
     if only.email is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from holdfast.domain.group.footprint import (
+    Holding,
     Needs,
     Resource,
     ResourceKind,
@@ -16,6 +17,7 @@ from holdfast.domain.group.footprint import (
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.holds.eviction import EVICTIONS_MAX
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.holdings import NOTHING_HELD, Holdings
 from holdfast.domain.holds.new_hold import reference_of
 from holdfast.domain.ids import HoldId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.seats.seat_plan import Seating, SeatMap, SeenSeat, make_plan
@@ -132,15 +134,10 @@ class MemoryGroup:
         store = self.store
         ledger = Ledger(now=store.clock(), skipped=frozenset(skipped))
         for resource in wanted.resources - skipped:
-            self._read(resource, ledger, wanted.look_ahead)
-        for session_key, holder in wanted.holdings:
-            ledger.holdings[session_key, holder.key] = tuple(
-                hold
-                for hold in store.stored_holds.values()
-                if (hold.organization_id, hold.session_id) == session_key
-                and hold.holder.is_person(holder)
-                and hold.is_live(ledger.now)
-            )
+            self._read(resource, ledger)
+        for holding in wanted.holdings:
+            ledger.holdings[holding.key] = self._holdings(holding)
+        ledger.forget_unlocked_holdings()
         ledger.seatings = seatings_of(store, wanted.seatings & ledger.waitlists.keys(), ledger.now)
         ledger.receipts |= store.receipts.intersection(wanted.receipts)
         self._read_payments(wanted, ledger)
@@ -151,13 +148,24 @@ class MemoryGroup:
             ledger.references[hold_key] = self._next_reference()
         return ledger
 
+    def _holdings(self, wanted: Holding) -> Holdings:
+        found = NOTHING_HELD
+        for hold in self.store.stored_holds.values():
+            event_id = self.store.sessions[hold.session_key].event_id
+            is_there = hold.session_key == wanted.session_key or (
+                hold.organization_id == wanted.session_key[0] and event_id == wanted.event_id
+            )
+            if is_there and hold.holder.is_person(wanted.holder):
+                found = found.after(hold)
+        return found
+
     def _read_payments(self, wanted: Wanted, ledger: Ledger) -> None:
         for payment in wanted.payments:
             for order in tuple(self.store.orders.values()):
                 if order.used_payment == payment:
                     ledger.paid[payment] = order.id
 
-    def _read(self, resource: Resource, ledger: Ledger, look_ahead: int) -> None:
+    def _read(self, resource: Resource, ledger: Ledger) -> None:
         kind, organization_id, name = resource
         store = self.store
         match kind:
@@ -167,7 +175,7 @@ class MemoryGroup:
                     ledger.sessions[session_key] = store.sessions[session_key]
             case ResourceKind.WAITLIST:
                 session_key = (organization_id, SessionId(name))
-                ledger.waitlists[session_key] = store.waitlist(session_key, look_ahead)
+                ledger.waitlists[session_key] = store.waitlist(session_key, LOOK_AHEAD)
             case ResourceKind.POOL:
                 ledger.pools[PoolId(name)] = store.pools[PoolId(name)]
                 ledger.lapse[PoolId(name)] = self._lapse_until(PoolId(name), ledger.now)
@@ -227,7 +235,7 @@ class MemoryGroup:
                 store.stored_holds[transition.after.key] = transition.after
             for pool_id in writes.ledger.moved_pools:
                 store.pools[pool_id] = writes.ledger.pools[pool_id]
-            for seat in writes.changed_seats():
+            for seat in writes.ledger.moved_seats.values():
                 store.seats[seat.id] = seat
             store.facts += writes.facts()
             store.audit += writes.audit()

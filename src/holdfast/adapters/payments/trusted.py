@@ -7,6 +7,7 @@ class TrustingPayments:
     """Implements PaymentProvider."""
 
     is_single_use = False
+    is_verified = False
 
     def problem(self, reference: str | None, total: Money) -> str | None:
         return None

@@ -19,6 +19,9 @@ class PostgresPruning:
     def prune_receipts(self, kept_seconds: int, limit: int) -> int:
         return self._pruned(sql.PRUNE_RECEIPTS, kept_seconds, limit)
 
+    def prune_revocations(self, kept_seconds: int, limit: int) -> int:
+        return self._pruned(sql.PRUNE_REVOCATIONS, kept_seconds, limit)
+
     def _pruned(self, statement: str, *parameters: int) -> int:
         with self._database.transaction() as connection:
             ((count,),) = connection.execute(statement, parameters)

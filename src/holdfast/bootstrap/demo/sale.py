@@ -6,6 +6,7 @@ from uuid import UUID, uuid5
 from uuid_utils import uuid7
 
 from holdfast.adapters.postgres.access.organizations import PostgresOrganizations
+from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.bootstrap.demo.boat import boat_changes, fill_boat
@@ -17,6 +18,7 @@ from holdfast.domain.catalog.model import BlockPrice
 from holdfast.domain.catalog.seat_import import DraftBlock, Source, countable_id, counted_id
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.organizations import ChangeOrganization
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.services.access.authentication import new_secret_key, stored_secret
@@ -52,10 +54,18 @@ def load_demo(settings: Settings, known_secret: str | None) -> str:
     database.open()
     try:
         _load_sale(PostgresCatalog(database))
+        _open_shop(PostgresOrganizationSettings(database))
     finally:
         database.close()
     fill_boat(settings.required_database_url, DEMO_ORGANIZATION_ID)
     return known_secret
+
+
+def _open_shop(organizations: PostgresOrganizationSettings) -> None:
+    """Let browsers buy without an account."""
+    change = ChangeOrganization(DEMO_ORGANIZATION_ID, None, {"anonymous_holders": True})
+    origin = Origin(actor="demo", request_id=str(uuid7()))
+    organizations.apply(change, origin, None, lambda _: b"")
 
 
 def _load_sale(catalog: PostgresCatalog) -> None:

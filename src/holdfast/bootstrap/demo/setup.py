@@ -101,7 +101,8 @@ def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
         "sold_out_session_id": str(BOAT_SESSION_ID),
         "sold_out_ticket_type_id": str(BOAT_RIDE_ID),
         "sold_out_cart": GROUP_CART,
-        "cart_url": f"{base_url}/demo/cart#key={secret}&session={BOAT_SESSION_ID}",
+        "cart_url": f"{base_url}/demo/cart?organization={sale.DEMO_ORGANIZATION_ID}"
+        f"#session={BOAT_SESSION_ID}",
         "admin_url": f"{base_url}/admin/",
         "line_url": f"{base_url}/admin/holdfast/waitlist/{BOAT_SESSION_ID}/change/",
         "hall_url": f"{base_url}/admin/holdfast/session/{sale.DEMO_SESSION_ID}/change/",

@@ -20,20 +20,30 @@ class Scope(StrEnum):
     AUDIT_READ = "audit:read"
     CATALOG_READ = "catalog:read"
     CATALOG_WRITE = "catalog:write"
+    SEATS_BLOCK = "seats:block"
     KEYS_READ = "keys:read"
     KEYS_WRITE = "keys:write"
     SETTINGS_READ = "settings:read"
     SETTINGS_WRITE = "settings:write"
+    TOKENS_WRITE = "tokens:write"  # issues and revokes holder tokens
+    MEMBERS_READ = "members:read"
+    MEMBERS_WRITE = "members:write"
 
 
 ALL_SCOPES = tuple(Scope)
 
-_HOLDS = (Scope.CATALOG_READ, Scope.HOLDS_READ, Scope.HOLDS_WRITE, Scope.ORDERS_READ)
+_HOLDS = (
+    Scope.CATALOG_READ,
+    Scope.HOLDS_READ,
+    Scope.HOLDS_WRITE,
+    Scope.ORDERS_READ,
+    Scope.TOKENS_WRITE,
+)
 # Names for the scopes of a typical key.
 SCOPE_SETS: Mapping[str, tuple[Scope, ...]] = {
-    "catalog": (Scope.CATALOG_READ, Scope.CATALOG_WRITE),
+    "catalog": (Scope.CATALOG_READ, Scope.CATALOG_WRITE, Scope.SEATS_BLOCK),
     "holds": _HOLDS,
-    "operate": (*_HOLDS, Scope.HOLDS_OPERATE, Scope.AUDIT_READ),
+    "operate": (*_HOLDS, Scope.HOLDS_OPERATE, Scope.SEATS_BLOCK, Scope.AUDIT_READ),
     "read": tuple(scope for scope in Scope if scope.endswith(":read")),
     "facts": (Scope.FACTS_READ,),
     "all": ALL_SCOPES,

@@ -1,6 +1,7 @@
 """Releases a cart's hold."""
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.carts.cart import CartCommand, footprint_of_cart, newest_hold
 from holdfast.domain.group.footprint import Footprint
 from holdfast.domain.group.ledger import Ledger
@@ -22,6 +23,7 @@ class EmptyCart(CartCommand):
     origin: Origin
     holder: Holder | None = None
     idempotency: IdempotencyKey | None = None
+    reach: Reach | None = None
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
         return footprint_of_cart(plan, self, None, learnt)
@@ -30,7 +32,7 @@ class EmptyCart(CartCommand):
         hold = newest_hold(ledger, self.cart_key)
         if isinstance(hold, NeedsMore):
             return Decision(hold)
-        if hold is None or not hold.is_live(ledger.now):
+        if hold is None or not hold.is_live(ledger.now) or ledger.hides(hold, self.reach):
             return Decision(CartEmptied(None, ledger.now))
         if not hold.belongs_to(self.holder):
             return Decision(refusals.cart_of_another_holder())

@@ -6,6 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.carts.cart import (
     CartCommand,
     footprint_of_cart,
@@ -13,7 +14,7 @@ from holdfast.domain.carts.cart import (
     place_new_hold,
     unchanged_cart,
 )
-from holdfast.domain.carts.items import CartAsk, Difference, difference, joined_lines
+from holdfast.domain.carts.items import CartAsk, Difference, acquired, difference, joined_lines
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.footprint import Footprint, Needs
@@ -23,6 +24,7 @@ from holdfast.domain.group.outcomes import CartChanged, Decision, NeedsMore, Pla
 from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Hold, Line, Remarks, SeatWish
+from holdfast.domain.holds.holder_limits import refuse_above_limits
 from holdfast.domain.holds.new_hold import make_lines, parts_of, waiting_line
 from holdfast.domain.holds.partial_fulfilment import fulfil_partially
 from holdfast.domain.holds.place_hold import contested_seat, place
@@ -33,6 +35,7 @@ from holdfast.domain.holds.placement import (
     Placement,
     SeatAsk,
     Wish,
+    asked_for,
     named_seats,
 )
 from holdfast.domain.holds.preconditions import (
@@ -72,6 +75,7 @@ class FillCart(CartCommand):
     idempotency: IdempotencyKey | None = None
     remarks: Remarks = NO_REMARKS
     metadata: Metadata | None = None
+    reach: Reach | None = None
 
     def __post_init__(self) -> None:
         CartCommand.__post_init__(self)  # super() fails in a dataclass with slots
@@ -115,7 +119,7 @@ class FillCart(CartCommand):
             return Decision(hold)
         if hold is None or not hold.is_live(ledger.now):
             return place_new_hold(ledger, hold, placement_of(self))
-        if not hold.belongs_to(self.holder):
+        if not hold.belongs_to(self.holder) or ledger.hides(hold, self.reach):
             return Decision(refusals.cart_of_another_holder())
         if hold.session_id != self.session_id:
             return Decision(refusals.cart_of_another_session(str(hold.session_id)))
@@ -124,8 +128,9 @@ class FillCart(CartCommand):
         return _change(ledger, self, hold)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        """Named by the id of the hold it would have created."""
-        return FailedAction("cart.fill_failed", self.hold_id, contested_seat(refusal))
+        asks = [each.ask for each in self.asks]
+        asked = asked_for(self.session_id, asks, self.holder, self.cart)
+        return FailedAction("cart.fill_failed", None, contested_seat(refusal), asked)
 
 
 def placement_of(command: FillCart) -> Placement:
@@ -150,6 +155,7 @@ def _place(
         remarks=remarks,
         is_cart=True,
         items=tuple(items),
+        reach=command.reach,
     )
 
 
@@ -176,7 +182,9 @@ def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     new = [line for line in lines if not any(line is each for each in found.kept)]
     changed = hold.changed(ledger.now, kept, new, holder, remarks)
     transitions = (*added.fit.ended, Transition(hold, changed, command.origin))
-    return Decision(CartChanged(changed, ledger.now), transitions, passed=added.fit.passed)
+    more = acquired(hold.lines, changed.lines)
+    outcome = CartChanged(changed, ledger.now, acquired=more)
+    return Decision(outcome, transitions, passed=added.fit.passed)
 
 
 def _changed_remarks(command: FillCart, hold: Hold) -> Remarks:
@@ -214,7 +222,10 @@ def _add(
     refusal = (
         refuse_lines(session, everything)
         or _refuse_seats(everything)
-        or refuse_holder(ledger, session, command.holder, types, besides=hold.key)
+        or refuse_holder(ledger, session, command.holder, types, besides=hold.id)
+        or refuse_above_limits(
+            ledger, session, replace(hold, lines=everything), hold, *picked.taken_over
+        )
     )
     if refusal is not None:
         return refusal if isinstance(refusal, Refusal) else Decision(refusal)
@@ -298,8 +309,10 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     changed = hold.changed(ledger.now, kept, new, holder, remarks, place=place)
     refusal = None
     if not is_less:
-        refusal = refuse_lines(session, lines) or refuse_impossible(
-            ledger, session, changed, refusals.insufficient_inventory(0)
+        refusal = (
+            refuse_lines(session, lines)
+            or refuse_impossible(ledger, session, changed, refusals.insufficient_inventory(0))
+            or refuse_above_limits(ledger, session, changed, hold)
         )
     if refusal is not None:
         return Decision(refusal)
@@ -321,10 +334,7 @@ def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     after_it = replace(
         ledger,
         holds={**ledger.holds, hold.key: released},
-        holdings={
-            whose: tuple(released if each.key == hold.key else each for each in holds)
-            for whose, holds in ledger.holdings.items()
-        },
+        holdings=ledger.holdings_after(released),
         waitlists={**ledger.waitlists, key: ledger.waitlists[key].without(hold)},
     )
     command = replace(command, metadata=_changed_remarks(command, hold).metadata)
@@ -339,22 +349,50 @@ def _waiting_lines(
     session: SessionCatalog, command: FillCart, hold: Hold
 ) -> tuple[list[Line], list[Line]]:
     """The unchanged lines and the new ones. Quoted prices stay."""
-    by_item = {line.item.id: line for line in hold.lines if line.item is not None}
     kept, new = [], []
     for each in command.asks:
         assert isinstance(each.ask, Ask)
         line = waiting_line(session, each.ask, CartItem(each.item_id, command.group_id))
-        had = by_item.get(each.item_id)
-        if had is not None and had.ticket_type_id == line.ticket_type_id:
-            price = each.ask.unit_price_minor
-            quoted = had.unit_price_minor if price is None else price
-            line = replace(line, unit_price_minor=quoted, pool_ids=had.pool_ids)
-            same = replace(line, item=had.item, number=had.number)
-            if same == had:
-                kept.append(had)
-                continue
-        new.append(line)
+        had = [
+            old
+            for old in hold.lines
+            if old.item is not None
+            and (old.item.id, old.ticket_type_id) == (each.item_id, line.ticket_type_id)
+        ]
+        is_quoted = each.ask.unit_price_minor is None
+        for part in _at_quoted_prices(line, had) if is_quoted else _as_before(line, had):
+            same = (old for old in had if replace(part, item=old.item, number=old.number) == old)
+            unchanged = next(same, None)
+            if unchanged is None:
+                new.append(part)
+            else:
+                kept.append(unchanged)
     return kept, new
+
+
+def _as_before(line: Line, had: Sequence[Line]) -> list[Line]:
+    return [replace(line, pool_ids=had[0].pool_ids)] if had else [line]
+
+
+def _at_quoted_prices(line: Line, had: Sequence[Line]) -> list[Line]:
+    """As many as before at the prices quoted then, and the rest at the catalog's: a quote is for a
+    quantity. Seats are priced when they are known, and stay on one line to be together."""
+    if line.wish is not None and had:
+        first = had[0]
+        return [replace(line, unit_price_minor=first.unit_price_minor, pool_ids=first.pool_ids)]
+    parts: list[Line] = []
+    left = line.quantity
+    for old in had:
+        units = min(left, old.quantity)
+        if units:
+            price, pools = old.unit_price_minor, old.pool_ids
+            parts.append(replace(line, quantity=units, unit_price_minor=price, pool_ids=pools))
+            left -= units
+    if left and parts and parts[-1].unit_price_minor == line.unit_price_minor:
+        parts[-1] = replace(parts[-1], quantity=parts[-1].quantity + left)
+    elif left:
+        parts.append(replace(line, quantity=left))
+    return parts
 
 
 def _is_less(lines: Sequence[Line], before: Sequence[Line]) -> bool:

@@ -4,14 +4,14 @@ Kept tickets keep their price; new ones get today's. The newest tickets are give
 never an accessible place that is still asked for.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from holdfast.domain.holds.hold import CART_ITEM_ID_LENGTH_MAX, CartItem, Hold, Line, SeatWish
 from holdfast.domain.holds.placement import Ask, SeatAsk
-from holdfast.domain.ids import SeatId
+from holdfast.domain.ids import SeatId, TicketTypeId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.values import InvalidValue, Quantity
 
@@ -132,6 +132,27 @@ def _serves(line: Line, ask: Ask) -> bool:
         and ask.unit_price_minor in {None, line.unit_price_minor}
         and (ask.block_id is None or line.seat is None or line.seat.block_id == ask.block_id)
     )
+
+
+def acquired(
+    before: Iterable[Line], after: Iterable[Line], parts: Iterable[Ask | SeatAsk] = ()
+) -> int:
+    """How many tickets a hold gets, with `parts` to come, that it did not have: seats one by one,
+    other tickets by how many more of a type. What it gives up does not make up for them."""
+    seats, had = set[SeatId](), set[SeatId]()
+    growth = Counter[TicketTypeId]()
+    for lines, found, sign in ((before, had, -1), (after, seats, 1)):
+        for line in lines:
+            if line.seat is None:
+                growth[line.ticket_type_id] += sign * line.quantity
+            else:
+                found.add(line.seat.id)
+    for part in parts:
+        if isinstance(part, SeatAsk):
+            seats.update(part.seat_ids)
+        else:
+            growth[part.ticket_type_id] += part.quantity
+    return len(seats - had) + (+growth).total()
 
 
 def joined_lines(lines: Iterable[Line]) -> list[Line]:

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.carts.cart import (
     CartCommand,
     footprint_of_cart,
@@ -19,7 +20,7 @@ from holdfast.domain.group.outcomes import Decision, NeedsMore
 from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.holds.hold import CartItem, Hold
 from holdfast.domain.holds.place_hold import contested_seat
-from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.placement import Asked, Placement
 from holdfast.domain.ids import HoldId, HoldKey, OrganizationId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
@@ -39,6 +40,7 @@ class RenewCart(CartCommand):
     origin: Origin
     holder: Holder | None = None
     idempotency: IdempotencyKey | None = None
+    reach: Reach | None = None
 
     @property
     def hold_key(self) -> HoldKey:
@@ -54,6 +56,8 @@ class RenewCart(CartCommand):
         hold = newest_hold(ledger, self.cart_key)
         if isinstance(hold, NeedsMore):
             return Decision(hold)
+        if hold is not None and ledger.hides(hold, self.reach):
+            return Decision(refusals.nothing_to_renew())
         if hold is not None and not hold.belongs_to(self.holder):
             return Decision(refusals.cart_of_another_holder())
         if hold is None or not (hold.is_live(ledger.now) or hold.is_expired(ledger.now)):
@@ -63,8 +67,8 @@ class RenewCart(CartCommand):
         return place_new_hold(ledger, hold, _renewal_of(self, hold))
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        """Named by the id of the hold it would have created."""
-        return FailedAction("cart.renew_failed", self.hold_id, contested_seat(refusal))
+        asked = Asked(cart=self.cart, holder=self.holder)
+        return FailedAction("cart.renew_failed", None, contested_seat(refusal), asked)
 
 
 def _renewal_of(command: RenewCart, hold: Hold) -> Placement:
@@ -80,4 +84,5 @@ def _renewal_of(command: RenewCart, hold: Hold) -> Placement:
         remarks=hold.remarks,
         is_cart=True,
         items=tuple(CartItem(each.item_id, command.group_id) for each in asks),
+        renews=hold.id,
     )

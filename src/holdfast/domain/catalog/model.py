@@ -118,6 +118,8 @@ class SessionCatalog:
     has_seats: bool = field(init=False)
     has_capped_blocks: bool = field(init=False)
     refuses_orphans: bool = field(init=False)
+    allows_one_hold: bool = field(init=False)  # of each holder, for some ticket types
+    limits_holders: bool = field(init=False)
     has_waitlist: bool = field(init=False)
     allows_overtaking: bool = field(init=False)
     # How often the first party for a pool or block may be overtaken, by the strictest policy of its
@@ -131,6 +133,11 @@ class SessionCatalog:
         object.__setattr__(self, "has_capped_blocks", any(capped))
         joinable = any(offer.policy.waitlist for offer in self.offers.values())
         object.__setattr__(self, "has_waitlist", joinable or self.has_waiting)
+        policies = [offer.policy for offer in self.offers.values()]
+        one_hold = any(policy.one_active_hold for policy in policies)
+        object.__setattr__(self, "allows_one_hold", one_hold)
+        limits_holders = any(policy.limits_holders for policy in policies)
+        object.__setattr__(self, "limits_holders", limits_holders)
         passes = (offer.policy.waiting_passes_max for offer in self.offers.values())
         object.__setattr__(self, "allows_overtaking", any(passes))
         object.__setattr__(self, "passes_max", self._strictest() if self.allows_overtaking else {})
@@ -148,6 +155,11 @@ class SessionCatalog:
             for id_ in wanted:
                 found[id_] = min(allowed, found.get(id_, allowed))
         return found
+
+    @property
+    def counts_holds(self) -> bool:
+        """Whether a new hold depends on what its holder has already."""
+        return self.limits_holders or self.allows_one_hold
 
     @property
     def key(self) -> SessionKey:

@@ -29,11 +29,13 @@ from holdfast.domain.holds.placement import Ask, SeatAsk, Wish
 from holdfast.domain.ids import (
     BlockId,
     CartKey,
+    EventId,
     HoldKey,
     OrganizationId,
     PaymentKey,
     PoolId,
     SeatId,
+    SessionId,
     SessionKey,
 )
 from holdfast.domain.immutable import immutable
@@ -101,6 +103,10 @@ class Proposal:
         return not self.seats
 
 
+# Of an organization: the session or event, and the key of the holder.
+HoldingKey = tuple[OrganizationId, SessionId | EventId, UUID]
+
+
 class Claim(NamedTuple):
     """Seats set aside for one command; the rest of its group is planned around them."""
 
@@ -109,10 +115,17 @@ class Claim(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """A holder whose live holds in a session are to be read."""
+    """A holder whose live holds in a session are to be read. With an event, those in all its
+    sessions, and what the holder bought and gave up there."""
 
     session_key: SessionKey
     holder: Holder
+    event_id: EventId | None = None
+
+    @property
+    def key(self) -> HoldingKey:
+        organization_id, session_id = self.session_key
+        return (organization_id, self.event_id or session_id, self.holder.key)
 
 
 @immutable
@@ -128,7 +141,6 @@ class Footprint:
     claim: Claim | None = None
     payment: PaymentKey | None = None  # must not have paid for another order
     cart: CartKey | None = None  # its newest hold is to be read
-    frees_places: bool = False  # the waitlist has to be served
     weight: int = 1  # estimated rows written, if many
     awaits: Resource | None = None  # must be available before the command can be planned
     refusal: Refusal | None = None  # the command is too large to be decided

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from operator import attrgetter
 from uuid import UUID
 
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.catalog.model import Pool, SessionCatalog
-from holdfast.domain.group.footprint import Claim, Proposal, Resource
+from holdfast.domain.group.footprint import Claim, HoldingKey, Proposal, Resource
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.group.transitions import (
     SeatTransition,
@@ -16,6 +16,7 @@ from holdfast.domain.group.transitions import (
     seat_after,
 )
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.holdings import Holdings, LiveHold
 from holdfast.domain.ids import (
     CartKey,
     HoldKey,
@@ -31,6 +32,7 @@ from holdfast.domain.orders.order import Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import Seat
 from holdfast.domain.seats.seat_plan import Seating
+from holdfast.domain.values import Holder
 from holdfast.domain.waitlist.queues import Waitlist
 
 
@@ -53,8 +55,8 @@ class Ledger:
     lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
     seats: dict[SeatId, Seat] = field(default_factory=dict)
     holds: dict[HoldKey, Hold] = field(default_factory=dict)
-    # Live holds by session and holder where they are limited, including this group's changes.
-    holdings: dict[tuple[SessionKey, UUID], tuple[Hold, ...]] = field(default_factory=dict)
+    # What holders have where it is limited, including this group's changes.
+    holdings: dict[HoldingKey, Holdings] = field(default_factory=dict)
     answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
     # Messages already processed.
     receipts: set[tuple[OrganizationId, Receipt | None]] = field(default_factory=set)
@@ -77,7 +79,8 @@ class Ledger:
     sold_seats: set[SeatId] = field(default_factory=set)
     # Refusals of seats that others have, by what rivals ask for; forgotten with the next change.
     contested: dict[tuple[int | bool, ...], Refusal] = field(default_factory=dict)
-    # What this group has changed so far: pools, and units by second of lapse.
+    # What this group has changed so far: seats, pools, and units by second of lapse.
+    moved_seats: dict[SeatId, Seat] = field(default_factory=dict)
     moved_pools: set[PoolId] = field(default_factory=set)
     moved_lapse: dict[tuple[PoolId, datetime], int] = field(default_factory=dict)
 
@@ -95,6 +98,14 @@ class Ledger:
     def knows_waitlist_of(self, session: SessionCatalog) -> bool:
         """Whether the session's waitlist is locked, if it has one."""
         return not session.has_waitlist or session.key in self.waitlists
+
+    def hides(self, hold: Hold, reach: Reach | None) -> bool:
+        """Whether this hold does not exist for the caller. A secret key, without a reach, sees
+        every hold."""
+        if reach is None:
+            return False
+        session = self.sessions.get(hold.session_key)
+        return session is None or not reach.covers(hold, session.event_id)
 
     def knows_places_of(self, hold: Hold) -> bool:
         """Whether every pool and seat the hold would give back is locked, and the waitlist too."""
@@ -136,8 +147,7 @@ class Ledger:
             for pool_id in (held | sold if sold else held)
             if held.get(pool_id) or sold.get(pool_id)
         }
-        has_seats = self.seats or any(map(attrgetter("has_seats"), transitions))
-        seats = self._moved_seats(transitions) if has_seats else {}
+        seats = self._seats_after(transitions)
         seats |= {each.after.id: each.after for each in seat_transitions}
         self.pools.update(moved)
         self.moved_pools.update(moved)
@@ -146,7 +156,7 @@ class Ledger:
         for transition in transitions:
             self.holds[transition.after.key] = transition.after
             if self.holdings:
-                self._keep_holding(transition.after)
+                self.holdings = self.holdings_after(transition.after)
             if transition.before is None and transition.after.is_cart:
                 cart = transition.after.cart
                 assert cart is not None
@@ -161,10 +171,10 @@ class Ledger:
         if order is not None and order.used_payment is not None:
             self.paid.setdefault(order.used_payment, order.id)
 
-    def _moved_seats(self, transitions: Iterable[Transition]) -> dict[SeatId, Seat]:
+    def _seats_after(self, transitions: Iterable[Transition]) -> dict[SeatId, Seat]:
         seats: dict[SeatId, Seat] = {}
         for transition in transitions:
-            for seat, move in transition.seat_moves():
+            for seat, move in transition.seat_moves:
                 before = seats.get(seat.id) or self.seats[seat.id]
                 seats[seat.id] = seat_after(before, move, transition.after)
         return seats
@@ -184,11 +194,31 @@ class Ledger:
             if seat is None or seat.is_free(self.now):
                 self.freed.add(claim.session_key)
 
-    def _keep_holding(self, hold: Hold) -> None:
-        key = (hold.session_key, hold.holder.key)
-        if key in self.holdings:
-            others = (each for each in self.holdings[key] if each.key != hold.key)
-            self.holdings[key] = (*others, hold)
+    def forget_unlocked_holdings(self) -> None:
+        """Forget what was read of holders whom somebody else has locked: it may be changing."""
+        for _, organization_id, person in self.skipped:
+            for key in [each for each in self.holdings if each[::2] == (organization_id, person)]:
+                del self.holdings[key]
+
+    def holdings_in_event(self, session: SessionCatalog, holder: Holder) -> Holdings | None:
+        return self.holdings.get((session.organization_id, session.event_id, holder.key))
+
+    def holdings_in_session(self, session: SessionCatalog, holder: Holder) -> list[LiveHold] | None:
+        """The holder's live holds in this session."""
+        known = self.holdings_in_event(session, holder) or self.holdings.get(
+            (session.organization_id, session.session_id, holder.key)
+        )
+        if known is None:
+            return None
+        return [hold for hold in known.live(self.now) if hold.session_id == session.session_id]
+
+    def holdings_after(self, hold: Hold) -> dict[HoldingKey, Holdings]:
+        """The holdings with this change of a hold."""
+        organization_id, person = hold.organization_id, hold.holder.key
+        event_id = self.sessions[hold.session_key].event_id
+        keys = ((organization_id, hold.session_id, person), (organization_id, event_id, person))
+        changed = {key: self.holdings[key].after(hold) for key in keys if key in self.holdings}
+        return self.holdings | changed
 
     def _update_waitlist(self, transition: Transition) -> None:
         before, after = transition.before, transition.after
@@ -210,4 +240,4 @@ class Ledger:
                 self.sold_seats.add(seat.id)
             if seat.is_free(self.now) and not self.seats[seat.id].is_free(self.now):
                 self.freed.add((seat.organization_id, seat.session_id))
-            self.seats[seat.id] = seat
+            self.seats[seat.id] = self.moved_seats[seat.id] = seat

@@ -8,12 +8,14 @@ from holdfast.domain.immutable import immutable
 
 @immutable
 class Origin:
-    """Who sent the command, and from where, for the audit log."""
+    """Who sent the command, and from where, for the audit log. `acting_user` is the member who is
+    signed in, or the person whom the caller names: Holdfast has not checked that."""
 
     actor: str
     request_id: str
     ip: str | None = None
     user_agent: str | None = None
+    acting_user: str | None = None  # the person on whose behalf the actor sent it
 
 
 @immutable

@@ -42,11 +42,13 @@ class Waiting:
 
 @immutable
 class CartChanged:
-    """The cart's current hold. With `is_repeat`, nothing had to change."""
+    """The cart's current hold. With `is_repeat`, nothing had to change. `acquired` tickets are new
+    in it."""
 
     hold: Hold
     at: datetime
     is_repeat: bool = False
+    acquired: int = 0
 
 
 @immutable

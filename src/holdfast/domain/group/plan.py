@@ -59,14 +59,21 @@ class GroupPlan:
                 if frees_places:
                     optional |= self._waitlists.resources(session.key, freed)
         return replace(
-            footprint,
-            required=frozenset(required),
-            optional=frozenset(optional - required),
-            frees_places=frees_places,
+            footprint, required=frozenset(required), optional=frozenset(optional - required)
         )
 
     def known(self, keys: Iterable[HoldKey]) -> list[Hold]:
         return [hold for key in keys if (hold := self.survey.holds.get(key)) is not None]
+
+    def holders_of(self, holds: Iterable[Hold]) -> set[Resource]:
+        """The holders of these holds, where what they have is counted. Whoever extends or sells a
+        hold at its last moment locks its holder: a count must find it either live or sold."""
+        return {
+            Resource(ResourceKind.HOLDER, hold.organization_id, hold.holder.key)
+            for hold in holds
+            if (session := self.survey.sessions.get(hold.session_key)) is not None
+            and session.counts_holds
+        }
 
     def lapsed(self, pools: Iterable[tuple[SessionKey, PoolId]]) -> set[Resource]:
         """The resources of lapsed holds that might make room in these pools."""

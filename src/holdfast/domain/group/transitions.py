@@ -4,6 +4,7 @@ the published facts (in `facts`)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -53,6 +54,9 @@ _FACT_OF_STATUS = {
 }
 
 
+SeatMove = tuple[LineSeat, FactType | None]
+
+
 @immutable
 class Transition:
     """One hold before and after a change, and its origin. `before` is None for a new hold."""
@@ -61,21 +65,18 @@ class Transition:
     after: Hold
     origin: Origin
     is_by_operator: bool = False  # may exceed the policy and end the holds of others
+    # Computed once, because every step reads them.
+    fact_type: FactType = field(init=False)
+    # The seats that change and the fact of each; None if only the expiry changes.
+    seat_moves: tuple[SeatMove, ...] = field(init=False)
 
-    @property
-    def fact_type(self) -> FactType:
+    def __post_init__(self) -> None:
         before, after = self.before, self.after
-        if before is None:
-            return _FACT_OF_STATUS[after.status]
-        if before.status is not after.status:
-            is_promoted = before.status is HoldStatus.WAITING and after.occupies_places()
-            return FactType.HOLD_PROMOTED if is_promoted else _FACT_OF_STATUS[after.status]
-        if before.lines is not after.lines:
-            return FactType.HOLD_CHANGED
-        if before.expires_at != after.expires_at:
-            return FactType.HOLD_EXTENDED
-        is_warning = before.warn_at is not None and after.warn_at is None
-        return FactType.HOLD_EXPIRING if is_warning else FactType.HOLD_CHANGED
+        has_seats = after.seats or (before is not None and before.seats)
+        object.__setattr__(self, "fact_type", _fact_type(before, after))
+        object.__setattr__(
+            self, "seat_moves", tuple(_seat_moves(before, after)) if has_seats else ()
+        )
 
     @property
     def changes_lines(self) -> bool:
@@ -127,26 +128,36 @@ class Transition:
         kept = {line.number for line in self.after.lines}
         return tuple(line for line in self.before.lines if line.number not in kept)
 
-    @property
-    def has_seats(self) -> bool:
-        return bool(self.after.seats or (self.before is not None and self.before.seats))
 
-    def seat_moves(self) -> Iterator[tuple[LineSeat, FactType | None]]:
-        """The seats that change and the fact of each; None if only the expiry changes."""
-        before, after = self.before, self.after
-        had = before.seats if before is not None and before.occupies_places() else ()
-        if not (had or after.seats):
-            return
-        if after.is_converted():
-            yield from ((seat, FactType.SEAT_SOLD) for seat in after.seats)
-            return
-        has = after.seats if after.occupies_places() else ()
-        had_ids = frozenset(seat.id for seat in had)
-        has_ids = frozenset(seat.id for seat in has)
-        yield from ((seat, FactType.SEAT_RELEASED) for seat in had if seat.id not in has_ids)
-        yield from ((seat, FactType.SEAT_HELD) for seat in has if seat.id not in had_ids)
-        if before is not None and before.expires_at != after.expires_at:
-            yield from ((seat, None) for seat in has if seat.id in had_ids)
+def _fact_type(before: Hold | None, after: Hold) -> FactType:
+    if before is None:
+        return _FACT_OF_STATUS[after.status]
+    if before.status is not after.status:
+        is_promoted = before.status is HoldStatus.WAITING and after.occupies_places()
+        return FactType.HOLD_PROMOTED if is_promoted else _FACT_OF_STATUS[after.status]
+    if before.lines is not after.lines:
+        return FactType.HOLD_CHANGED
+    if before.expires_at != after.expires_at:
+        return FactType.HOLD_EXTENDED
+    is_warning = before.warn_at is not None and after.warn_at is None
+    return FactType.HOLD_EXPIRING if is_warning else FactType.HOLD_CHANGED
+
+
+def _seat_moves(before: Hold | None, after: Hold) -> Iterator[SeatMove]:
+    had = before.seats if before is not None and before.occupies_places() else ()
+    if after.is_converted():
+        yield from ((seat, FactType.SEAT_SOLD) for seat in after.seats)
+        return
+    has = after.seats if after.occupies_places() else ()
+    if not had:
+        yield from ((seat, FactType.SEAT_HELD) for seat in has)
+        return
+    had_ids = frozenset(seat.id for seat in had)
+    has_ids = frozenset(seat.id for seat in has)
+    yield from ((seat, FactType.SEAT_RELEASED) for seat in had if seat.id not in has_ids)
+    yield from ((seat, FactType.SEAT_HELD) for seat in has if seat.id not in had_ids)
+    if before is not None and before.expires_at != after.expires_at:
+        yield from ((seat, None) for seat in has if seat.id in had_ids)
 
 
 @immutable

@@ -118,14 +118,18 @@ class Line:
     item: CartItem | None = None
     wish: SeatWish | None = None
 
+    def numbered(self, number: int) -> "Line":
+        if self.number == number:
+            return self
+        price, pools = self.unit_price_minor, self.pool_ids
+        of_hold = (self.seat, number, self.item, self.wish)
+        return Line(self.ticket_type_id, self.quantity, price, pools, *of_hold)
+
 
 def numbered_lines(lines: Iterable[Line], version: int) -> tuple[Line, ...]:
     """Number the lines that a version of a hold adds."""
     first = 0 if version == 1 else version * _LINES_PER_VERSION
-    return tuple(
-        line if line.number == number else replace(line, number=number)
-        for number, line in enumerate(lines, first)
-    )
+    return tuple([line.numbered(number) for number, line in enumerate(lines, first)])
 
 
 @immutable
@@ -159,19 +163,21 @@ class Hold:
     warn_at: datetime | None = None  # None: already warned, or no warning in its policy
     checkout_id: CheckoutId | None = None  # its latest checkout
     order_id: OrderId | None = None  # the order it was converted to
-    revives: HoldId | None = None  # the expired hold it replaces, for a late payment
+    revives: HoldId | None = None  # the expired hold it replaces: renewed, or paid for late
     is_cart: bool = False  # a cart's hold; remarks.cart_token names the cart
     waiting: WaitingPlace | None = None  # set while waiting
+    extensions: int = 0  # by its holder
+    given_up_at: datetime | None = None  # when the holder let its places go without buying them
     # Computed once, because every step reads them.
     key: HoldKey = field(init=False)
     seats: tuple[LineSeat, ...] = field(init=False)
     quantity: int = field(init=False)
 
     def __post_init__(self) -> None:
-        seats = tuple(line.seat for line in self.lines if line.seat is not None)
+        seats = tuple([line.seat for line in self.lines if line.seat is not None])
         object.__setattr__(self, "key", (self.organization_id, self.id))
         object.__setattr__(self, "seats", seats)
-        object.__setattr__(self, "quantity", sum(line.quantity for line in self.lines))
+        object.__setattr__(self, "quantity", sum([line.quantity for line in self.lines]))
 
     @property
     def session_key(self) -> SessionKey:
@@ -273,13 +279,24 @@ class Hold:
     def expired(self, now: datetime) -> "Hold":
         assert self.can_expire(now)
         return self._changed(
-            now, status=HoldStatus.EXPIRED, expired_at=now, warn_at=None, waiting=None
+            now,
+            status=HoldStatus.EXPIRED,
+            expired_at=now,
+            given_up_at=None if self.held_at is None else self.expires_at,
+            warn_at=None,
+            waiting=None,
         )
 
-    def released(self, now: datetime) -> "Hold":
+    def released(self, now: datetime, *, is_given_up: bool = True) -> "Hold":
+        """`is_given_up` is false if it is not its holder who lets the places go."""
         assert self.can_release(now)
         return self._changed(
-            now, status=HoldStatus.CANCELLED, cancelled_at=now, warn_at=None, waiting=None
+            now,
+            status=HoldStatus.CANCELLED,
+            cancelled_at=now,
+            given_up_at=now if is_given_up and self.held_at is not None else None,
+            warn_at=None,
+            waiting=None,
         )
 
     def changed(
@@ -323,12 +340,17 @@ class Hold:
             now, status=HoldStatus.CONVERTED, confirmed_at=now, order_id=order_id, warn_at=None
         )
 
-    def extended(self, now: datetime, until: datetime, warning_seconds: int) -> "Hold":
+    def extended(
+        self, now: datetime, until: datetime, warning_seconds: int, *, is_counted: bool = False
+    ) -> "Hold":
         """Extend it; the holder is warned again before the new expiry."""
         assert self.can_extend(now)
         assert until > self.expires_at
         return self._changed(
-            now, expires_at=until, warn_at=warning_time(now, until, warning_seconds)
+            now,
+            expires_at=until,
+            warn_at=warning_time(now, until, warning_seconds),
+            extensions=self.extensions + is_counted,
         )
 
     def checked_out(
@@ -359,11 +381,18 @@ _values_of = attrgetter(*_FIELDS)
 
 def warning_time(now: datetime, expires_at: datetime, warning_seconds: int) -> datetime | None:
     """When to warn; None without a warning period, or if it has already begun."""
+    if not warning_seconds:
+        return None
     warn_at = expires_at - timedelta(seconds=warning_seconds)
-    return warn_at if warning_seconds and warn_at > now else None
+    return warn_at if warn_at > now else None
 
 
 @lru_cache(maxsize=16)  # for all holds of a group
+def end_of_hold(now: datetime, ttl_seconds: int) -> datetime:
+    return rounded_up(now) + timedelta(seconds=ttl_seconds)
+
+
+@lru_cache(maxsize=16)
 def rounded_up(moment: datetime) -> datetime:
     """Round up to whole seconds, so that buyers never get less time than promised."""
     return datetime.fromtimestamp(math.ceil(moment.timestamp()), UTC)

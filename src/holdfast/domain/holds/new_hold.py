@@ -15,6 +15,7 @@ from holdfast.domain.holds.hold import (
     LineSeat,
     SeatWish,
     WaitingPlace,
+    end_of_hold,
     rounded_up,
     warning_time,
 )
@@ -143,7 +144,7 @@ def placed_hold(
     # With several ticket types, the shortest time to live wins.
     policies = [session.offers[line.ticket_type_id].policy for line in lines]
     ttl_seconds = min([policy.ttl_seconds for policy in policies])
-    expires_at = rounded_up(ledger.now) + timedelta(seconds=ttl_seconds)
+    expires_at = end_of_hold(ledger.now, ttl_seconds)
     warning_seconds = max([policy.warning_seconds for policy in policies])
     warn_at = warning_time(ledger.now, expires_at, warning_seconds)
     return _hold(ledger, session, command, lines, expires_at, warn_at=warn_at)
@@ -192,6 +193,7 @@ def _hold(
         expires_at=expires_at,
         remarks=command.remarks,
         warn_at=warn_at,
+        revives=command.renews,
         is_cart=command.is_cart,
         waiting=waiting,
     )

@@ -75,7 +75,7 @@ def _room(ledger: Ledger, session: SessionCatalog, pool_id: PoolId) -> int:
         return 0
     waitlist = ledger.waitlists.get(session.key)
     claimed = 0
-    for queue in waitlist.queues.values() if waitlist else ():
+    for queue in waitlist.sharing(frozenset({pool_id})) if waitlist else ():
         first = first_of(ledger, session, queue)
         if first is not None and not may_be_passed(session, queue, first):
             claimed += units_by_pool(first)[pool_id]

@@ -6,7 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from holdfast.domain import refusals
-from holdfast.domain.catalog.model import SessionCatalog
+from holdfast.domain.access.reach import Reach
+from holdfast.domain.catalog.model import EventStatus, SessionCatalog
 from holdfast.domain.group.command import Command, FailedAction
 from holdfast.domain.group.footprint import (
     Footprint,
@@ -34,9 +35,10 @@ from holdfast.domain.group.plan import (
 )
 from holdfast.domain.group.transitions import Transition, demand_of
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines
+from holdfast.domain.holds.holder_limits import refuse_above_limits
 from holdfast.domain.holds.new_hold import make_lines, parts_of, placed_hold
 from holdfast.domain.holds.partial_fulfilment import fulfil_partially
-from holdfast.domain.holds.placement import Ask, Placement, SeatAsk
+from holdfast.domain.holds.placement import Ask, Placement, SeatAsk, asked_for
 from holdfast.domain.holds.preconditions import (
     Addition,
     fit,
@@ -45,7 +47,7 @@ from holdfast.domain.holds.preconditions import (
     refuse_lines,
     refuse_status,
 )
-from holdfast.domain.ids import PoolId, SeatId, TicketTypeId
+from holdfast.domain.ids import PoolId, SeatId
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.assignment import claim_of, pools_of_alternatives, seat_resources
 from holdfast.domain.seats.seat_choice import Picked, own_hold, pick_seats
@@ -78,8 +80,7 @@ class PlaceHold(Placement, Command):
         if rivalry in plan.of_rivals:
             return replace(plan.of_rivals[rivalry], new_holds=(self.hold_key,))
         footprint = footprint_of(plan, self, learnt)
-        if footprint.holding is None:
-            plan.of_rivals[rivalry] = footprint
+        plan.of_rivals[rivalry] = _without_holder(footprint)
         return footprint
 
     def decide(self, ledger: Ledger) -> Decision:
@@ -89,7 +90,10 @@ class PlaceHold(Placement, Command):
         """Name the contested seat, so that support can tell a buyer why they didn't get it."""
         seat_id = contested_seat(refusal) or next(iter(self.named_seats), None)
         action = "hold.create_failed" if seat_id is None else "seat_reserve_failed"
-        return FailedAction(action, self.hold_id, seat_id)
+        asked = asked_for(self.session_id, self.asks, self.holder, self.remarks.cart_token)
+        # An id of our own making is unknown to everybody.
+        hold_id = self.hold_id if self.is_id_from_client else None
+        return FailedAction(action, hold_id, seat_id, asked)
 
 
 def contested_seat(refusal: Refusal) -> SeatId | None:
@@ -157,6 +161,15 @@ def footprint_of(plan: GroupPlan, placement: Placement, learnt: NeedsMore) -> Fo
     )
 
 
+def _without_holder(footprint: Footprint) -> Footprint:
+    """What rivals share. Most are refused before anything of their holders is counted; if not, they
+    are planned again, alone."""
+    if footprint.holding is None:
+        return footprint
+    holder = frozenset(footprint.required_of(ResourceKind.HOLDER))
+    return replace(footprint, required=footprint.required - holder, holding=None)
+
+
 def _pools(plan: GroupPlan, placement: Placement, session: SessionCatalog) -> set[Resource]:
     pools: set[PoolId] = set()
     for ask in placement.asks:
@@ -174,30 +187,27 @@ def _needs_seating(plan: GroupPlan, placement: Placement) -> bool:
 
 def _holding(placement: Placement, session: SessionCatalog, *, is_waiting: bool) -> Holding | None:
     """The holder whose holds are counted, if holds or places on the waitlist are limited."""
-    is_bound = any(_allows_one_hold(ask.ticket_type_id, session) for ask in placement.asks)
-    is_waiting = is_waiting and session.has_waitlist
-    return Holding(placement.session_key, placement.holder) if is_bound or is_waiting else None
-
-
-def _allows_one_hold(ticket_type_id: TicketTypeId | None, session: SessionCatalog) -> bool:
-    """Whether holders may have only one hold. Without a ticket type, any seated type may apply."""
-    if ticket_type_id is not None:
-        offer = session.offers.get(ticket_type_id)
-        return offer is not None and offer.policy.one_active_hold
-    return any(offer.policy.one_active_hold for offer in session.offers.values() if offer.is_seated)
+    if session.limits_holders:
+        return Holding(placement.session_key, placement.holder, session.event_id)
+    if session.allows_one_hold or (is_waiting and session.has_waitlist):
+        return Holding(placement.session_key, placement.holder)
+    return None
 
 
 def place(ledger: Ledger, placement: Placement) -> Decision:
+    session = ledger.sessions.get(placement.session_key)
+    if placement.reach is not None and (session is None or _is_hidden(session, placement.reach)):
+        return Decision(refusals.invalid_session())
     existing = ledger.holds.get(placement.hold_key)
     if existing is not None:
         return Decision(_repeated(existing, placement, ledger.now))
-    session = ledger.sessions.get(placement.session_key)
     if session is None:
         return Decision(refusals.invalid_session())
     outcome = (
         (_refused_like_rivals(ledger, placement) if ledger.contested else None)
         or refuse_status(session)
         or (own_hold(ledger, placement) if placement.named_seats else None)
+        or placement.over_rate
         or refuse_asks(session, placement.asks, ledger.now)
     )
     if outcome is not None:
@@ -217,6 +227,12 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
             ledger.contested[placement.rivalry] = picked
         return wait_or_refuse(ledger, session, placement, picked)
     return _place(ledger, session, placement, picked)
+
+
+def _is_hidden(session: SessionCatalog, reach: Reach) -> bool:
+    """Whether the session does not exist for a token: drafts don't either."""
+    is_draft = session.sale.status is EventStatus.DRAFT
+    return is_draft or not reach.includes(session.session_id, session.event_id)
 
 
 def _refused_like_rivals(ledger: Ledger, placement: Placement) -> Refusal | None:
@@ -250,6 +266,9 @@ def _place(
     if refusal is not None:
         return Decision(refusal)
     hold = placed_hold(ledger, session, placement, lines)
+    problem = refuse_above_limits(ledger, session, hold, *picked.taken_over)
+    if problem is not None:
+        return Decision(problem)
     found = fit(
         ledger,
         session,

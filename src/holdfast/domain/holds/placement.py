@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Remarks
 from holdfast.domain.ids import (
@@ -16,6 +17,7 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.immutable import immutable
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder, InvalidValue, Quantity
 
 LINES_MAX = 50
@@ -66,6 +68,38 @@ class Wish:
 
 
 @immutable
+class Asked:
+    """What a refused attempt asked for, for the audit log."""
+
+    session_id: SessionId | None = None
+    ticket_type_ids: tuple[TicketTypeId, ...] = ()
+    seat_ids: tuple[SeatId, ...] = ()
+    quantity: int | None = None
+    cart: str | None = None
+    holder: Holder | None = None
+
+
+NOTHING_ASKED = Asked()
+
+
+def asked_for(
+    session_id: SessionId, asks: Iterable[Ask | SeatAsk], holder: Holder, cart: str | None
+) -> Asked:
+    types: dict[TicketTypeId, None] = {}
+    seats: list[SeatId] = []
+    quantity = 0
+    for ask in asks:
+        if ask.ticket_type_id is not None:
+            types[ask.ticket_type_id] = None
+        if isinstance(ask, SeatAsk):
+            seats += ask.seat_ids
+            quantity += len(ask.seat_ids)
+        else:
+            quantity += ask.quantity
+    return Asked(session_id, tuple(types), tuple(seats), quantity, cart, holder)
+
+
+@immutable
 class Placement:
     """A hold to be placed, all or nothing. Cart commands build one, too."""
 
@@ -86,6 +120,10 @@ class Placement:
     items: tuple[CartItem, ...] = ()
     # Seats that the cart gives up in the same command, with the item each belonged to.
     given_up: tuple[tuple[SeatId, str], ...] = ()
+    # Set beyond a rate limit: only a hold that exists already may be the answer.
+    over_rate: Refusal | None = None
+    reach: Reach | None = None  # of the caller's token
+    renews: HoldId | None = None  # the cart's expired hold that this one replaces
 
     # Computed once, because every step asks for them.
     hold_key: HoldKey = field(init=False)

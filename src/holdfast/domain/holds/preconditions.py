@@ -15,7 +15,7 @@ from holdfast.domain.group.transitions import Transition, units_by_pool
 from holdfast.domain.holds.eviction import make_room
 from holdfast.domain.holds.hold import Line
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
-from holdfast.domain.ids import BlockId, HoldKey, PoolId, SeatId, TicketTypeId
+from holdfast.domain.ids import BlockId, HoldId, PoolId, SeatId, TicketTypeId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal
@@ -93,18 +93,17 @@ def refuse_holder(
     session: SessionCatalog,
     holder: Holder,
     types: Iterable[TicketTypeId],
-    besides: HoldKey | None = None,
+    besides: HoldId | None = None,
 ) -> Refusal | NeedsMore | None:
     """Refuse a second live hold in a session where the policy allows one."""
     if not any(session.offers[type_id].policy.one_active_hold for type_id in types):
         return None
-    known = ledger.holdings.get((session.key, holder.key))
+    known = ledger.holdings_in_session(session, holder)
     if known is None:
         return NeedsMore()  # the policy has changed since the survey
     for hold in known:
-        if hold.is_live(ledger.now) and hold.key != besides:
-            is_waiting = hold.is_waiting(ledger.now)
-            refuse = refusals.already_waiting if is_waiting else refusals.active_hold_exists
+        if hold.id != besides:
+            refuse = refusals.already_waiting if hold.is_waiting else refusals.active_hold_exists
             return refuse(str(hold.id), hold.remaining_seconds(ledger.now))
     return None
 
@@ -144,7 +143,10 @@ def fit(
         passed = found
     vacated = (
         *[Transition(hold, hold.expired(ledger.now), origin) for hold in added.picked.lapsed],
-        *[Transition(hold, hold.released(ledger.now), origin) for hold in added.picked.taken_over],
+        *[
+            Transition(hold, hold.released(ledger.now, is_given_up=False), origin)
+            for hold in added.picked.taken_over
+        ],
     )
     demand = added.demand
     if all(units <= ledger.pools[pool_id].free for pool_id, units in demand.items()):

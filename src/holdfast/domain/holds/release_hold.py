@@ -1,6 +1,7 @@
 """Releases a hold."""
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.group.command import FailedAction, HoldCommand
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
@@ -19,10 +20,11 @@ class ReleaseHold(HoldCommand):
     hold_id: HoldId
     origin: Origin
     idempotency: IdempotencyKey | None = None
+    reach: Reach | None = None
 
     def decide(self, ledger: Ledger) -> Decision:
         hold = ledger.holds.get(self.hold_key)
-        if hold is None:
+        if hold is None or ledger.hides(hold, self.reach):
             return Decision(refusals.hold_not_found())
         if hold.is_expired(ledger.now):
             return Decision(refusals.hold_expired())

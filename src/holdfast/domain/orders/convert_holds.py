@@ -12,6 +12,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.group.command import Command, FailedAction
 from holdfast.domain.group.footprint import Footprint, Needs, Resource, ResourceKind, text_resource
 from holdfast.domain.group.ledger import Ledger
@@ -27,6 +28,7 @@ from holdfast.domain.group.plan import (
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.eviction import make_room
 from holdfast.domain.holds.hold import Hold, HoldStatus, rounded_up
+from holdfast.domain.holds.placement import Asked
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import (
     CheckoutId,
@@ -71,6 +73,7 @@ class ConvertHolds(Command):
     # The total the payment was checked against (a cart may have changed since); None if unchecked.
     total_minor: int | None = None
     payment_problem: str | None = None  # why the payment was not accepted
+    reach: Reach | None = None
 
     def __post_init__(self) -> None:
         check_hold_ids(self.hold_ids)
@@ -96,14 +99,15 @@ class ConvertHolds(Command):
         return Needs(holds=frozenset(keys | learnt.holds), lapsed=learnt.lapsed)
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
-        paid, ending = plan.known(self.hold_keys), plan.known(learnt.holds)
+        paid = [hold for hold in plan.known(self.hold_keys) if self._is_own(hold)]
+        ending = plan.known(learnt.holds)
         if seats_of(paid) > SEATS_PER_ORDER_MAX:
             refusal = refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
             return Footprint(frozenset(), refusal=refusal)
         if seats_of(ending) > SEATS_FREED_BY_ONE_MAX:
             # The seats are on lapsed holds: the reaper ends those a few at a time.
             return Footprint(frozenset(), refusal=refusals.service_unavailable())
-        required = resources_of((*paid, *ending)) | key_of(self)
+        required = resources_of((*paid, *ending)) | plan.holders_of(paid) | key_of(self)
         required |= {Resource(ResourceKind.HOLD, *key) for key in self.revival_keys}
         payment = self.single_payment
         if payment is not None:
@@ -117,10 +121,14 @@ class ConvertHolds(Command):
             weight=1 + sum(hold.quantity for hold in paid),
         )
 
+    def _is_own(self, hold: Hold) -> bool:
+        """A stranger's holds must not even be locked, or counted."""
+        return self.reach is None or hold.belongs_to(self.reach.holder)
+
     def decide(self, ledger: Ledger) -> Decision:
         holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
         if len(holds) < len(self.hold_ids) or not all(
-            hold.belongs_to(self.holder) for hold in holds
+            hold.belongs_to(self.holder) and not ledger.hides(hold, self.reach) for hold in holds
         ):
             return Decision(refusals.hold_not_found())
         orders = {_order_of(ledger, hold) for hold in holds}
@@ -137,7 +145,8 @@ class ConvertHolds(Command):
         return _convert(ledger, self, holds, revived)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        return FailedAction("hold.convert_failed", self.hold_ids[0])
+        asked = Asked(holder=self.holder)
+        return FailedAction("hold.convert_failed", self.hold_ids[0], asked=asked)
 
 
 def _convert(
@@ -163,7 +172,9 @@ def _convert(
 def _order_of(ledger: Ledger, hold: Hold) -> OrderId | None:
     """The order that the hold, or its replacement, became."""
     replacement = ledger.holds.get((hold.organization_id, revival_id(hold.id)))
-    return hold.order_id or (None if replacement is None else replacement.order_id)
+    if replacement is None or replacement.revives != hold.id:
+        return hold.order_id
+    return hold.order_id or replacement.order_id
 
 
 def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Refusal | None:
@@ -240,6 +251,8 @@ def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _R
     if not lapsed:
         return _Revived()
     gone = Decision(refusals.hold_expired([str(hold.id) for hold in lapsed]))
+    if any((hold.organization_id, revival_id(hold.id)) in ledger.holds for hold in lapsed):
+        return gone  # another hold has the id, so there can be no replacement
     seat_ids = [seat.id for hold in lapsed for seat in hold.seats]
     # Two of them may have had the same seat at different times; only one can have it now.
     is_contested = len(set(seat_ids)) < len(seat_ids)
@@ -307,6 +320,7 @@ def _replacement(ledger: Ledger, hold: Hold) -> Hold:
         expires_at=rounded_up(ledger.now) + timedelta(seconds=1),
         expired_at=None,
         warn_at=None,
+        given_up_at=None,
         is_cart=False,  # the cart may have a new hold by now
         revives=hold.id,
     )

@@ -186,7 +186,8 @@ def checkout_id_of(hold_ids: Iterable[HoldId]) -> CheckoutId:
 
 def revival_id(hold_id: HoldId) -> HoldId:
     """The id of the hold that replaces an expired one for a late payment. It is derived, so that a
-    payment reported twice finds the first replacement."""
+    payment reported twice finds the first replacement. Everybody can derive it: trust only a hold
+    that says what it replaces."""
     return HoldId(uuid5(_REVIVAL, str(hold_id)))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.group.command import Command, FailedAction
 from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
@@ -17,6 +18,7 @@ from holdfast.domain.holds.extend_hold import (
     warning_seconds,
 )
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.placement import Asked
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import CheckoutId, HoldId, HoldKey, OrganizationId
 from holdfast.domain.immutable import immutable
@@ -44,6 +46,7 @@ class StartCheckout(Command):
     origin: Origin
     holder: Holder | None = None
     idempotency: IdempotencyKey | None = None
+    reach: Reach | None = None
 
     def __post_init__(self) -> None:
         if self.hold_ids:
@@ -61,19 +64,23 @@ class StartCheckout(Command):
         return Needs(holds=frozenset(self.hold_keys))
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
-        holds = plan.known(self.hold_keys)
+        holds = [hold for hold in plan.known(self.hold_keys) if self._is_own(hold)]
         if seats_of(holds) > SEATS_PER_ORDER_MAX:
             refusal = refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
             return Footprint(frozenset(), refusal=refusal)
-        required = resources_of(holds) | key_of(self)
+        required = resources_of(holds) | plan.holders_of(holds) | key_of(self)
         return Footprint(frozenset(required), weight=1 + seats_of(holds))
+
+    def _is_own(self, hold: Hold) -> bool:
+        """A stranger's holds must not even be locked, or counted."""
+        return self.reach is None or hold.belongs_to(self.reach.holder)
 
     def decide(self, ledger: Ledger) -> Decision:
         if not self.hold_ids:
             return Decision(refusals.empty_cart())
         holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
         if len(holds) < len(self.hold_ids) or not all(
-            hold.belongs_to(self.holder) for hold in holds
+            hold.belongs_to(self.holder) and not ledger.hides(hold, self.reach) for hold in holds
         ):
             return Decision(refusals.hold_not_found())
         refusal = _refuse_checkout(ledger, holds)
@@ -96,8 +103,9 @@ class StartCheckout(Command):
         checkout = Checkout(self.organization_id, checkout_id, self.hold_ids, ledger.now)
         return Decision(started, transitions, checkout=checkout)
 
-    def failed_action(self, refusal: Refusal) -> FailedAction | None:
-        return FailedAction("checkout.start_failed", self.hold_ids[0]) if self.hold_ids else None
+    def failed_action(self, refusal: Refusal) -> FailedAction:
+        hold_id = self.hold_ids[0] if self.hold_ids else None
+        return FailedAction("checkout.start_failed", hold_id, asked=Asked(holder=self.holder))
 
 
 def _checked_out(ledger: Ledger, hold: Hold, checkout_id: CheckoutId) -> Hold:

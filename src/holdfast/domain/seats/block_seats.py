@@ -17,6 +17,7 @@ from holdfast.domain.group.plan import (
 )
 from holdfast.domain.group.transitions import SeatTransition, Transition
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.placement import Asked
 from holdfast.domain.ids import HoldKey, OrganizationId, SeatId, SessionId, SessionKey
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
@@ -99,11 +100,12 @@ class BlockSeats(Command):
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
         action = "seat.unblock_failed" if self.is_lifted else "seat.block_failed"
-        return FailedAction(action, seat_id=self.seat_ids[0])
+        asked = Asked(self.session_id, seat_ids=self.seat_ids)
+        return FailedAction(action, seat_id=self.seat_ids[0], asked=asked)
 
 
 def _ended(hold: Hold, now: datetime) -> Hold:
-    return hold.expired(now) if hold.is_lapsed(now) else hold.released(now)
+    return hold.expired(now) if hold.is_lapsed(now) else hold.released(now, is_given_up=False)
 
 
 def _holds_on(seats: list[Seat]) -> list[HoldKey]:

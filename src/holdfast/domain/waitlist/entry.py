@@ -10,6 +10,7 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Waiting
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.hold import Hold, WaitingPlace, numbered_lines
+from holdfast.domain.holds.holder_limits import refuse_above_limits
 from holdfast.domain.holds.new_hold import plain_line, waiting_hold, waiting_line
 from holdfast.domain.holds.placement import Ask, Placement
 from holdfast.domain.holds.preconditions import refuse_lines
@@ -58,6 +59,7 @@ def wait_or_refuse(
         refuse_lines(session, hold.lines)
         or refuse_impossible(ledger, session, hold, refusal)
         or _refuse_places(ledger, session, hold)
+        or refuse_above_limits(ledger, session, hold)
     )
     if problem is not None:
         return Decision(problem)
@@ -144,10 +146,10 @@ def _refuse_places(
     ledger: Ledger, session: SessionCatalog, hold: Hold
 ) -> Refusal | NeedsMore | None:
     """Enforce the limit of places on the waitlist per holder."""
-    known = ledger.holdings.get((session.key, hold.holder.key))
+    known = ledger.holdings_in_session(session, hold.holder)
     if known is None:
         return NeedsMore(has_to_wait=True)
     types = {line.ticket_type_id for line in hold.lines}
     maximum = min(session.offers[type_id].policy.waiting_places_max for type_id in types)
-    waiting = sum(each.is_waiting(ledger.now) for each in known)
+    waiting = sum(each.is_waiting for each in known)
     return refusals.waiting_places_exceeded(maximum) if waiting >= maximum else None

@@ -120,6 +120,9 @@ def sharing(
     waitlist: Waitlist, session: SessionCatalog, wants: frozenset[UUID]
 ) -> Iterator[WaitlistQueue]:
     """The queues that want any of the same, including blocks added after they were opened."""
+    if not any(want in session.blocks for want in wants):
+        yield from waitlist.sharing(wants)
+        return
     for queue in waitlist.queues.values():
         blocks = wished_blocks(queue.first[0], session) if queue.first else frozenset()
         if not (wants.isdisjoint(queue.wants) and wants.isdisjoint(blocks)):

@@ -23,7 +23,7 @@ from holdfast.domain.holds.hold import Hold, Line
 from holdfast.domain.ids import BlockId, HoldKey, PoolId, SeatId, SessionKey, TicketTypeId
 from holdfast.domain.immutable import immutable
 
-# Parties of a queue that are read.
+# Parties of a session that are read: as many of each queue, and at least one.
 LOOK_AHEAD = 64
 PROMOTIONS_MAX = 32
 # Queues per session: each release looks at the first party of every one.
@@ -105,6 +105,40 @@ class WaitlistQueue:
 
 
 @dataclass(slots=True)
+class QueueIndex:
+    """By what is wanted: the queues, and how many parties wait for it."""
+
+    queue_ids: dict[UUID, frozenset[UUID]]
+    waiting: dict[UUID, int]
+
+    @classmethod
+    def of(cls, queues: Iterable[WaitlistQueue]) -> "QueueIndex":
+        ids: dict[UUID, set[UUID]] = {}
+        waiting: dict[UUID, int] = {}
+        for queue in queues:
+            for want in queue.wants:
+                ids.setdefault(want, set()).add(queue.id)
+                waiting[want] = waiting.get(want, 0) + queue.waiting
+        return cls({want: frozenset(each) for want, each in ids.items()}, waiting)
+
+    def copy(self) -> "QueueIndex":
+        return QueueIndex(self.queue_ids.copy(), self.waiting.copy())
+
+    def ids_of(self, wants: Iterable[UUID]) -> frozenset[UUID]:
+        return frozenset[UUID]().union(*(self.queue_ids.get(want, ()) for want in wants))
+
+    def put(self, before: WaitlistQueue | None, after: WaitlistQueue) -> None:
+        joined = after.waiting - (before.waiting if before else 0)
+        for want in after.wants if joined else ():
+            self.waiting[want] = self.waiting.get(want, 0) + joined
+            ids = self.queue_ids.get(want, frozenset())
+            if before is None:
+                self.queue_ids[want] = ids | {after.id}
+            elif not after.waiting:
+                self.queue_ids[want] = ids - {after.id}
+
+
+@dataclass(slots=True)
 class Waitlist:
     """The queues of one session, including the group's changes so far. It is unsettled if a party
     may be due for promotion but time or a lock was missing."""
@@ -122,9 +156,17 @@ class Waitlist:
     # Queues to be written.
     changed: set[UUID] = field(default_factory=set)
     was_settled: bool = field(init=False)
+    # Made on demand.
+    _index: "QueueIndex | None" = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.was_settled = self.is_settled
+
+    def copy(self, *, is_settled: bool) -> "Waitlist":
+        """The same queues for another group to change."""
+        copy = Waitlist(self.session_key, dict(self.queues), is_settled)
+        copy._index = self._indexed().copy()
+        return copy
 
     def __bool__(self) -> bool:
         return bool(self.queues)
@@ -159,11 +201,17 @@ class Waitlist:
         return len(self.queues) < QUEUES_MAX or queue_id_of(wants) in self.queues
 
     def sharing(self, wants: frozenset[UUID]) -> Iterator[WaitlistQueue]:
-        return (queue for queue in self.queues.values() if not wants.isdisjoint(queue.wants))
+        """The queues that want any of the same."""
+        return (self.queues[queue_id] for queue_id in self._indexed().ids_of(wants))
 
     def position_at_end(self, wants: frozenset[UUID]) -> int:
         """The queue position of a newcomer: behind all who want any of the same."""
-        return 1 + sum(queue.waiting for queue in self.sharing(wants))
+        index = self._indexed()
+        # Mostly, all queues want the same pool of the whole venue, and few need to be counted.
+        common = max(wants, key=lambda want: len(index.queue_ids.get(want, ())))
+        others = index.ids_of(wants - {common}) - index.queue_ids.get(common, frozenset())
+        waiting = index.waiting.get(common, 0)
+        return 1 + waiting + sum(self.queues[queue_id].waiting for queue_id in others)
 
     def in_order(self) -> list[Hold]:
         """All parties that were read, earliest first."""
@@ -187,7 +235,7 @@ class Waitlist:
 
     def without(self, hold: Hold) -> "Waitlist":
         """A copy without this party."""
-        copy = Waitlist(self.session_key, dict(self.queues), self.is_settled)
+        copy = self.copy(is_settled=self.is_settled)
         copy.left(hold, is_served=False)
         return copy
 
@@ -204,7 +252,15 @@ class Waitlist:
 
     def _put(self, queue: WaitlistQueue) -> None:
         self.changed.add(queue.id)
+        before = self.queues.get(queue.id)
         if queue.waiting:
             self.queues[queue.id] = queue
         else:
             self.queues.pop(queue.id, None)
+        if self._index is not None:
+            self._index.put(before, queue)
+
+    def _indexed(self) -> "QueueIndex":
+        if self._index is None:
+            self._index = QueueIndex.of(self.queues.values())
+        return self._index

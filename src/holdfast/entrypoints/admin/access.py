@@ -1,77 +1,30 @@
-"""Organizations; users and their groups."""
+"""Organizations."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import admin
-from django.contrib.auth.admin import GroupAdmin, UserAdmin
-from django.contrib.auth.models import Group, User
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 
+from holdfast.adapters.postgres import models
 from holdfast.adapters.postgres.models import Organization
+from holdfast.domain.access.scopes import Scope
 from holdfast.domain.organizations import SETTINGS
 from holdfast.entrypoints.admin.catalog import POLICY
 from holdfast.entrypoints.admin.display import in_a_row, link
 from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
-from holdfast.entrypoints.admin.people import may_manage
+from holdfast.entrypoints.admin.people.rights import current_request, may, require, shows_links_to
 from holdfast.entrypoints.admin.settings import change_settings
 
-if TYPE_CHECKING:  # django-unfold has no types; its classes are Django's with another look
-    from django.contrib.auth.forms import (
-        AdminPasswordChangeForm,
-        AdminUserCreationForm,
-        UserChangeForm,
-    )
-
-    class UnfoldAdmin: ...
-
-    DjangoUserAdmin = UserAdmin[User]
-    PersonForm = UserChangeForm[User]
-else:
-    from unfold.admin import ModelAdmin as UnfoldAdmin
-    from unfold.forms import AdminPasswordChangeForm
-    from unfold.forms import UserChangeForm as PersonForm
-    from unfold.forms import UserCreationForm as AdminUserCreationForm
-
-    DjangoUserAdmin = UserAdmin
-
-_RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
-
-admin.site.unregister(User)
-admin.site.unregister(Group)
-
-
-@admin.register(User)
-class PersonAdmin(DjangoUserAdmin, UnfoldAdmin):
-    """Users are deactivated, never deleted: the log keeps their actions under their name."""
-
-    form = PersonForm
-    add_form = AdminUserCreationForm
-    change_password_form = AdminPasswordChangeForm
-    filter_horizontal = ()  # two lists side by side would be wider than the page
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Only a superuser changes a superuser."""
-        is_above = obj is not None and obj.is_superuser and not may_manage(request)
-        return not is_above and super().has_change_permission(request, obj)
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Nobody else hands out rights: that would be a way to become a superuser."""
-        known = super().get_readonly_fields(request, obj)
-        return known if may_manage(request) else (*known, *_RIGHTS)
-
-
-@admin.register(Group)
-class PeopleGroupAdmin(GroupAdmin, UnfoldAdmin):
-    """The permissions of its members."""
+_ACTIONS = {
+    "apikey_new": ("New API key", Scope.KEYS_WRITE),
+    "member_new": ("Add a member", Scope.MEMBERS_WRITE),
+    "organization_settings": ("Change settings", Scope.SETTINGS_WRITE),
+}
 
 
 @admin.register(Organization)
@@ -95,23 +48,26 @@ class OrganizationAdmin(ReadOnlyAdmin):
     def more(self, row: Organization) -> SafeString:
         lookups = urlencode({"organization__id__exact": row.id})
         return in_a_row(
-            link(f"{reverse(f'admin:holdfast_{name}_changelist')}?{lookups}", text)
-            for name, text in (
-                ("event", "Events"),
-                ("hold", "Holds"),
-                ("order", "Orders"),
-                ("apikey", "API keys"),
+            link(
+                f"{reverse(f'admin:holdfast_{model.__name__.lower()}_changelist')}?{lookups}", text
             )
+            for model, text in (
+                (models.Event, "Events"),
+                (models.Hold, "Holds"),
+                (models.Order, "Orders"),
+                (models.ApiKey, "API keys"),
+                (models.Member, "Members"),
+            )
+            if shows_links_to(model, row.id)
         )
 
     @admin.display(description="Actions")
     def actions_offered(self, row: Organization) -> SafeString:
+        request = current_request.get()
         return in_a_row(
             link(reverse(f"admin:holdfast_{name}", args=[row.id]), text)
-            for name, text in (
-                ("apikey_new", "New API key"),
-                ("organization_settings", "Change settings"),
-            )
+            for name, (text, scope) in _ACTIONS.items()
+            if request is not None and may(request, scope, row.id)
         )
 
     def get_urls(self) -> list[URLPattern]:
@@ -121,11 +77,12 @@ class OrganizationAdmin(ReadOnlyAdmin):
         return [own, *super().get_urls()]
 
     def settings_page(self, request: HttpRequest, organization_id: UUID) -> HttpResponse:
-        if not may_manage(request):
-            raise PermissionDenied
-        if not Organization.objects.filter(id=organization_id).exists():
+        if not self.get_queryset(request).filter(id=organization_id).exists():
             raise Http404
+        require(request, Scope.SETTINGS_WRITE, organization_id)
         return change_settings(request, organization_id, self.admin_site.each_context(request))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return (*self.fields, "actions_offered") if may_manage(request) else self.fields
+        scopes = (scope for _, scope in _ACTIONS.values())
+        offers = obj is not None and any(may(request, scope, obj.id) for scope in scopes)
+        return (*self.fields, "actions_offered") if offers else self.fields

@@ -2,6 +2,20 @@
 
 from holdfast.entrypoints.admin import access, audit, catalog, facts, keys, orders, waitlist
 from holdfast.entrypoints.admin.holds import pages as holds
+from holdfast.entrypoints.admin.people import accounts, log_in, members
 from holdfast.entrypoints.admin.seats import pages as seats
 
-__all__ = ["access", "audit", "catalog", "facts", "holds", "keys", "orders", "seats", "waitlist"]
+__all__ = [
+    "access",
+    "accounts",
+    "audit",
+    "catalog",
+    "facts",
+    "holds",
+    "keys",
+    "log_in",
+    "members",
+    "orders",
+    "seats",
+    "waitlist",
+]

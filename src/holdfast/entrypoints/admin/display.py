@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 from holdfast.adapters.postgres.models import Seat
 from holdfast.domain.amounts import written
 from holdfast.domain.values import Money
+from holdfast.entrypoints.admin.people.rights import shows_links_to
 
 _EMAIL = re.compile(r'([^\s@"<>(),;:\\])[^\s@"<>(),;:\\]*@')
 
@@ -64,7 +65,10 @@ def link(url: str, text: object) -> SafeString:
 
 
 def list_link(model: type[Model], text: str, row: Any, **columns: object) -> SafeString:
-    """A link to the rows of `model` in the row's organization that have these values."""
+    """A link to the rows of `model` in the row's organization that have these values, for those who
+    may see them."""
+    if not shows_links_to(model, row.organization_id):
+        return SafeString("")
     url = reverse(f"admin:holdfast_{model.__name__.lower()}_changelist")
     lookups = {"organization__id__exact": row.organization_id, **columns}
     return link(f"{url}?{urlencode(lookups)}", text)
@@ -73,7 +77,10 @@ def list_link(model: type[Model], text: str, row: Any, **columns: object) -> Saf
 def row_link(
     model: type[Model], row_id: UUID, text: object, organization_id: UUID | None = None
 ) -> SafeString:
-    """Give the organization if the id alone is ambiguous."""
+    """Give the organization if the id alone is ambiguous. Those who may not open the page see the
+    text alone."""
+    if not shows_links_to(model, organization_id):
+        return format_html("{}", text)
     url = reverse(f"admin:holdfast_{model.__name__.lower()}_change", args=[row_id])
     return link(f"{url}?organization={organization_id}" if organization_id else url, text)
 
@@ -83,4 +90,4 @@ def seat_link(row: Any) -> SafeString | str:
 
 
 def in_a_row(links: Iterable[SafeString]) -> SafeString:
-    return format_html_join(" \N{MIDDLE DOT} ", "{}", ((one,) for one in links))
+    return format_html_join(" \N{MIDDLE DOT} ", "{}", ((one,) for one in links if one))

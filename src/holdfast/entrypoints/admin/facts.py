@@ -15,6 +15,7 @@ from holdfast.entrypoints.admin.display import badge, pretty_json
 from holdfast.entrypoints.admin.history import HistoryAdmin
 from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, ChoiceFilter
 from holdfast.entrypoints.admin.lookups import uuid_or_none
+from holdfast.entrypoints.admin.people.rights import is_operator
 from holdfast.ports.facts.log import PARTITIONS
 
 WAITING_COUNTED_MAX = 10_000
@@ -100,7 +101,9 @@ class FactAdmin(HistoryAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        return super().changelist_view(request, {**(extra_context or {}), "relay": relay_state()})
+        """The relay works for all organizations, so only operators see its progress."""
+        relay = relay_state() if is_operator(request) else None
+        return super().changelist_view(request, {**(extra_context or {}), "relay": relay})
 
     @admin.display(description="Relayed")
     def relayed(self, fact: Any) -> SafeString:

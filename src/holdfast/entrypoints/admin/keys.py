@@ -1,6 +1,5 @@
 """API keys: their list, and the pages to create, rotate and revoke one."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -23,7 +22,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.admin.display import badge, in_a_row, link, row_link
 from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
-from holdfast.entrypoints.admin.people import may_manage, origin_of
+from holdfast.entrypoints.admin.people.rights import may, origin_of, require, visible
 from holdfast.services.access.keys import KeyAnswered, KeyRing
 
 if TYPE_CHECKING:  # django-unfold has no types
@@ -95,7 +94,9 @@ class ApiKeyAdmin(ReadOnlyAdmin):
     )
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return (*self.fields, "actions_offered") if may_manage(request) else self.fields
+        if obj is None or not may(request, Scope.KEYS_WRITE, obj.organization_id):
+            return self.fields
+        return (*self.fields, "actions_offered")
 
     def get_urls(self) -> list[URLPattern]:
         """Ours come first: the admin takes any other path for the id of a row."""
@@ -104,24 +105,18 @@ class ApiKeyAdmin(ReadOnlyAdmin):
             ("<uuid:key_id>/rotate/", self.rotate, "rotate"),
             ("<uuid:key_id>/revoke/", self.revoke, "revoke"),
         )
+        guard = self.admin_site.admin_view
         urls = [
-            path(route, self._guarded(view), name=f"holdfast_apikey_{name}")
+            path(route, never_cache(guard(view)), name=f"holdfast_apikey_{name}")
             for route, view, name in own
         ]
         return [*urls, *super().get_urls()]
 
-    def _guarded(self, view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-        def checked(request: HttpRequest, **names: UUID) -> HttpResponse:
-            if not may_manage(request):
-                raise PermissionDenied
-            return view(request, **names)
-
-        return never_cache(self.admin_site.admin_view(checked))
-
     def create(self, request: HttpRequest, organization_id: UUID) -> HttpResponse:
-        organization = Organization.objects.filter(id=organization_id).first()
+        organization = visible(request, Organization.objects.filter(id=organization_id)).first()
         if organization is None:
             raise Http404
+        require(request, Scope.KEYS_WRITE, organization_id)
         form = NewKeyForm(request.POST or None)
         if form.is_valid():
             given, expires_at = form.cleaned_data, None
@@ -140,7 +135,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         )
 
     def rotate(self, request: HttpRequest, key_id: UUID) -> HttpResponse:
-        key = _key_or_404(key_id)
+        key = self._key(request, key_id)
         form = RotationForm(request.POST or None)
         if form.is_valid():
             overlap_seconds = form.cleaned_data["hours"] * _SECONDS_PER_HOUR
@@ -157,7 +152,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         )
 
     def revoke(self, request: HttpRequest, key_id: UUID) -> HttpResponse:
-        key = _key_or_404(key_id)
+        key = self._key(request, key_id)
         if request.method == "POST":
             answer = ring_for(request, key.organization).revoke(ApiKeyId(key.id))
             if isinstance(answer.outcome, Refusal):
@@ -174,6 +169,16 @@ class ApiKeyAdmin(ReadOnlyAdmin):
             button="Revoke key",
             back=reverse("admin:holdfast_apikey_change", args=[key_id]),
         )
+
+    def _key(self, request: HttpRequest, key_id: UUID) -> ApiKey:
+        """A key that the person may change. A foreign id is not found, like an unknown one."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        found: ApiKey | None = self.get_queryset(request).filter(id=key_id).first()
+        if found is None:
+            raise Http404
+        require(request, Scope.KEYS_WRITE, found.organization_id)
+        return found
 
     def _asked(self, request: HttpRequest, form: forms.Form, **texts: str) -> HttpResponse:
         context = {**self.admin_site.each_context(request), "form": form, **texts}
@@ -227,13 +232,6 @@ def ring_for(request: HttpRequest, organization: Organization) -> KeyRing:
     return KeyRing(
         AdminConfig.services.keys, OrganizationId(organization.id), mode, None, origin_of(request)
     )
-
-
-def _key_or_404(key_id: UUID) -> ApiKey:
-    key = ApiKey.objects.select_related("organization").filter(id=key_id).first()
-    if key is None:
-        raise Http404
-    return key
 
 
 def _is_valid(key: ApiKey) -> bool:

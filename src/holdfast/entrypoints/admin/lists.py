@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
@@ -14,8 +15,16 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from holdfast.adapters.postgres.models import Session
+from holdfast.domain.access.scopes import Scope
 from holdfast.entrypoints.admin.display import amount, redacted, row_link
 from holdfast.entrypoints.admin.lookups import uuid_or_none
+from holdfast.entrypoints.admin.people.rights import (
+    may,
+    may_somewhere,
+    organization_column,
+    scope_of,
+    visible,
+)
 
 if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Django declares
     UnfoldAdmin = admin.ModelAdmin[Any]
@@ -29,7 +38,20 @@ else:
 
 ROWS_COUNTED_MAX = 10_000
 
-BY_ORGANIZATION: tuple[Any, ...] = (("organization", AutocompleteSelectFilter),)
+
+class OrganizationFilter(AutocompleteSelectFilter):
+    """Unlike its base, does not show the name of an organization to somebody else's staff."""
+
+    def __init__(
+        self, field: Any, request: HttpRequest, params: Any, *rest: Any, **more: Any
+    ) -> None:
+        super().__init__(field, request, params, *rest, **more)
+        for chosen in map(uuid_or_none, self.lookup_val or ()):
+            if chosen is not None and not may(request, Scope.SETTINGS_READ, chosen):
+                raise IncorrectLookupParameters
+
+
+BY_ORGANIZATION: tuple[Any, ...] = (("organization", OrganizationFilter),)
 
 
 def link_column(
@@ -113,6 +135,15 @@ class ReadOnlyAdmin(UnfoldAdmin):
     class Media:
         css = {"all": ("holdfast/lists.css",)}
 
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        scope = scope_of(self.model)
+        if obj is None:
+            return may_somewhere(request, scope)
+        return may(request, scope, getattr(obj, organization_column(self.model)))
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
@@ -129,9 +160,9 @@ class ReadOnlyAdmin(UnfoldAdmin):
         return list(flatten_fieldsets(self.get_fieldsets(request, obj)))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Joins the organization, so an id is found through the index that leads with it: one probe
-        per organization instead of a scan."""
-        rows: QuerySet[Any] = super().get_queryset(request).select_related(*self.related)
+        """Only what the person may see. Joins the organization, so an id is found through the index
+        that leads with it: one probe per organization instead of a scan."""
+        rows = visible(request, super().get_queryset(request)).select_related(*self.related)
         annotated: QuerySet[Any] = rows.annotate(**self.annotations())
         return annotated
 

@@ -10,12 +10,19 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from holdfast.domain.ids import OrganizationId
-from holdfast.domain.organizations import SETTINGS, Organization, check_setting
+from holdfast.domain.organizations import (
+    SETTINGS,
+    Organization,
+    Setting,
+    SettingKind,
+    setting_of,
+    written_setting,
+)
 from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import InvalidValue
 from holdfast.entrypoints.admin.apps import AdminConfig
-from holdfast.entrypoints.admin.people import origin_of
+from holdfast.entrypoints.admin.people.rights import origin_of
 from holdfast.services.organizations import SettingsEditor
 
 if TYPE_CHECKING:  # django-unfold has no types
@@ -36,13 +43,17 @@ class SettingsForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name, setting in SETTINGS.items():
-            self.fields[name] = forms.CharField(
-                label=setting.label.capitalize(),
-                required=setting.is_required,
-                max_length=setting.length_max,
-                widget=TextInput(),
-                help_text=f"{setting.meaning} Example: {setting.example}",
+            self.fields[name] = (
+                forms.ChoiceField(choices=_SWITCH, required=False, widget=Select())
+                if setting.kind is SettingKind.SWITCH
+                else forms.CharField(
+                    required=setting.is_required,
+                    max_length=setting.length_max if setting.kind is SettingKind.TEXT else None,
+                    widget=TextInput(),
+                )
             )
+            self.fields[name].label = setting.label.capitalize()
+            self.fields[name].help_text = _help(setting)
         for name, field in POLICY_FIELDS.items():
             self.fields[name] = (
                 forms.ChoiceField(choices=_SWITCH, required=False, widget=Select())
@@ -64,7 +75,7 @@ class SettingsForm(forms.Form):
         for name in SETTINGS:
             try:
                 if name in given:
-                    check_setting(name, given[name] or None)
+                    setting_of(name, given[name])
             except InvalidValue as error:
                 self.add_error(name, error.message)
         return given
@@ -80,7 +91,9 @@ def change_settings(
     form = SettingsForm(request.POST or None, initial=_shown(organization))
     if form.is_valid():
         given = {name: form.cleaned_data[name] for name in form.changed_data}
-        settings = {name: text or None for name, text in given.items() if name in SETTINGS}
+        settings = {
+            name: setting_of(name, text) for name, text in given.items() if name in SETTINGS
+        }
         policy = {
             name: _policy_value(value) for name, value in given.items() if name in POLICY_FIELDS
         }
@@ -105,9 +118,16 @@ def change_settings(
 def _shown(organization: Organization) -> dict[str, Any]:
     policy = organization.policy.by_name().items()
     return {
-        **organization.settings(),
+        **{name: written_setting(value) for name, value in organization.settings().items()},
         **{name: _switch(value) if isinstance(value, bool) else value for name, value in policy},
     }
+
+
+def _help(setting: Setting) -> str:
+    if setting.kind is SettingKind.SWITCH:
+        return setting.meaning
+    separated = " Separate them with commas." if setting.kind is SettingKind.LIST else ""
+    return f"{setting.meaning}{separated} Example: {written_setting(setting.example)}"
 
 
 def _switch(value: bool) -> str:

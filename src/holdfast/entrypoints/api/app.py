@@ -2,8 +2,11 @@
 
 from functools import partial
 
-from holdfast.entrypoints.api.access.authentication import Bearer
+from holdfast.entrypoints.api.access.authentication import Bearer, Tokens
+from holdfast.entrypoints.api.access.cors import Cors
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups
+from holdfast.entrypoints.api.access.password_turns import PasswordTurns
+from holdfast.entrypoints.api.access.rate_gate import RateGate
 from holdfast.entrypoints.api.access.tarpit import Tarpit
 from holdfast.entrypoints.api.catalog.answers import availability_answer
 from holdfast.entrypoints.api.fairness.answers import (
@@ -18,12 +21,15 @@ from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.replies import size_of
 from holdfast.entrypoints.api.http.routing import Edge, Router
 from holdfast.entrypoints.api.lookups import shared_reply
+from holdfast.entrypoints.api.members.sessions import LogInThread
 from holdfast.entrypoints.api.openapi.page import documents
 from holdfast.entrypoints.api.orders.routes import DEMO_ROUTES
 from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.entrypoints.api.seats.maps import MapWriter
 from holdfast.entrypoints.api.seats.occupancy_answers import occupancy_answer
 from holdfast.services import reads
+from holdfast.services.access.sign_in import FrontDesk
+from holdfast.services.catalog.session_events import SessionEvents
 from holdfast.services.container import ApiContainer
 from holdfast.services.holds.statistics import SaleCounter
 from holdfast.services.orders.checkout import Cashier
@@ -34,15 +40,32 @@ class Api(Edge):
     """Serves whole paths (`/api/...`), so it can be mounted at /api or stand alone. It uses one
     event loop at a time; the owner of the lifespan calls `close` at its end."""
 
-    def __init__(self, container: ApiContainer) -> None:
+    def __init__(self, container: ApiContainer, turns_of_passwords: PasswordTurns) -> None:
         bound_seconds = container.deadline_seconds + GRACE_SECONDS
         turns = ReadTurns()
         self._reads = FairCalls("holdfast-read", READS, bound_seconds, turns)
         self._large_reads = FairCalls("holdfast-large-read", LARGE_READS, bound_seconds, turns)
         self._imports = FairCalls("holdfast-import", IMPORTS, bound_seconds, turns)
+        self._log_ins = LogInThread(turns_of_passwords)
+        engine = EngineAnswers(container.submit, bound_seconds)
+        self._limiter = container.rates.limiter
+        context = self._context(container, engine, turns)
+        holders = container.holders
+        self._key_lookups = KeyLookups(container.authenticator, bound_seconds)
+        self._token_lookups = KeyLookups(holders.authenticator, bound_seconds, "tokens")
+        tokens, cors = Tokens(holders, self._token_lookups), Cors(holders.origins)
+        bearer = Bearer(container.authenticator, self._key_lookups, tokens, Tarpit())
+        routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
+        router = Router(routes, context, bearer, documents(routes), cors)
+        super().__init__(router, container.attempts, cors)
+
+    def _context(self, container: ApiContainer, engine: EngineAnswers, turns: ReadTurns) -> Context:
         seat_finder = SeatFinder(container.seats)
-        context = Context(
-            engine=EngineAnswers(container.submit, bound_seconds),
+        return Context(
+            engine=engine,
+            rates=RateGate(
+                container.rates, engine, container.attempts, self._reads, container.holds
+            ),
             submit=container.submit,
             blocking=self._reads,
             large=self._large_reads,
@@ -72,7 +95,12 @@ class Api(Edge):
             audit=container.audit,
             keys=container.keys,
             organizations=container.organizations,
-            forget_key=container.authenticator.forget,
+            holders=container.holders,
+            session_events=SessionEvents(container.catalog),
+            members=container.members,
+            front_desk=FrontDesk(container.passwords, container.members, container.member_sessions),
+            log_ins=self._log_ins,
+            forget_credential=container.forget_credential,
             cashier=Cashier(
                 container.holds, container.orders, container.payments, container.attempts
             ),
@@ -84,15 +112,16 @@ class Api(Edge):
             ),
             turns=turns,
         )
-        self._key_lookups = KeyLookups(container.authenticator, bound_seconds)
-        bearer = Bearer(container.authenticator, self._key_lookups, Tarpit())
-        routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
-        super().__init__(Router(routes, context, bearer, documents(routes)))
 
     def close(self) -> None:
-        for calls in (self._reads, self._large_reads, self._imports, self._key_lookups):
+        for calls in (self._reads, self._large_reads, self._imports):
             calls.close()
+        self._limiter.close()
+        for lookups in (self._key_lookups, self._token_lookups):
+            lookups.close()
+        self._log_ins.close()
 
 
-def create_api(container: ApiContainer) -> Api:
-    return Api(container)
+def create_api(container: ApiContainer, turns_of_passwords: PasswordTurns | None = None) -> Api:
+    """The admin pages of the same process share `turns_of_passwords`."""
+    return Api(container, turns_of_passwords or PasswordTurns())

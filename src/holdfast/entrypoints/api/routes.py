@@ -10,9 +10,11 @@ from holdfast.entrypoints.api.facts.routes import FACT_ROUTES
 from holdfast.entrypoints.api.holds.routes import HOLD_ROUTES
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.keys.routes import KEY_ROUTES
+from holdfast.entrypoints.api.members.routes import MEMBER_ROUTES
 from holdfast.entrypoints.api.orders.routes import ORDER_ROUTES
 from holdfast.entrypoints.api.organization.routes import ORGANIZATION_ROUTES
 from holdfast.entrypoints.api.seats.routes import SEAT_ROUTES
+from holdfast.entrypoints.api.tokens.routes import TOKEN_ROUTES
 
 ROUTES: tuple[Route[Any], ...] = (
     *HOLD_ROUTES,
@@ -23,5 +25,7 @@ ROUTES: tuple[Route[Any], ...] = (
     *FACT_ROUTES,
     *AUDIT_ROUTES,
     *KEY_ROUTES,
+    *MEMBER_ROUTES,
     *ORGANIZATION_ROUTES,
+    *TOKEN_ROUTES,
 )

@@ -16,8 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.process import prepare_process
 from holdfast.bootstrap.server import Server
+from holdfast.bootstrap.settings import Network
 from holdfast.domain.immutable import immutable
 from holdfast.entrypoints.admin.apps import AdminConfig
+from holdfast.entrypoints.api.access.password_turns import PasswordTurns
 from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.entrypoints.asgi.health import Readiness, health_routes
 from holdfast.entrypoints.asgi.login_gate import LoginGate
@@ -31,6 +33,10 @@ class Application:
     rest: ASGIApp
     _server: Server
     _readiness: Readiness
+
+    @property
+    def trusted_proxies(self) -> Sequence[Network]:
+        return self._server.settings.trusted_proxies
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -49,7 +55,9 @@ class Application:
 def create_everything() -> Application:
     """API and pages in one process."""
     server = Server(prepare_process())
-    return _application(server, create_api(server.container), [_pages(server)])
+    turns = PasswordTurns()
+    api = create_api(server.container, turns)
+    return _application(server, api, [_pages(server, turns)])
 
 
 def create_api_only() -> Application:
@@ -60,7 +68,7 @@ def create_api_only() -> Application:
 def create_pages_only() -> Application:
     """With an engine for what operators do, and without the duties."""
     server = Server(replace(prepare_process(), holdfast_duties="none"))
-    return _application(server, None, [_pages(server)])
+    return _application(server, None, [_pages(server, PasswordTurns())])
 
 
 def _application(server: Server, api: Api | None, pages: Sequence[BaseRoute]) -> Application:
@@ -89,10 +97,10 @@ def _always_answering(app: ASGIApp) -> ASGIApp:
     return answering
 
 
-def _pages(server: Server) -> BaseRoute:
+def _pages(server: Server, turns: PasswordTurns) -> BaseRoute:
     setup_django(server.settings)
     AdminConfig.services = server.container
     # Django's type for its application is narrower.
     pages = cast("ASGIApp", get_asgi_application())
     busy_page = render_to_string("pages/login_busy.html").encode()
-    return Mount("/", app=LoginGate(pages, busy_page))
+    return Mount("/", app=LoginGate(pages, busy_page, turns))

@@ -1,39 +1,34 @@
-"""Lets log-ins through one at a time. Each computes a password hash, which is slow on purpose, and
-Django would start as many at once as there are requests."""
+"""Sends log-ins to the admin pages through `PasswordTurns`: Django would hash as many passwords at
+once as there are requests."""
 
 import asyncio
-from collections import Counter
+from functools import partial
 
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from holdfast.entrypoints.api.access.password_turns import PasswordTurns, TooManyLogIns
 from holdfast.entrypoints.pages.middleware import PAGES_POLICY
 
-LOGIN_PATH = "/admin/login/"
+# Where a password is checked.
+GUARDED_PATHS = frozenset(
+    {"/admin/login/", "/admin/password_change/", "/admin/account/two-factor/off/"}
+)
 BODY_BYTES_MAX = 8 * 1024
 BODY_SECONDS_MAX = 10.0
-WAITING_MAX = 64
-WAITING_OF_ADDRESS_MAX = 4
-WAIT_SECONDS_MAX = 10.0
-# After a log-in the gate stays closed for twice as long: hashing gets at most a third of a core.
-REST_FACTOR = 2.0
-REST_SECONDS_MAX = 5.0
-# Slows clients down that retry at once.
-REFUSED_AFTER_SECONDS = 1.0
 
 
 class LoginGate:
     """Wraps Django. Requests beyond the limits get `busy_page`."""
 
-    def __init__(self, app: ASGIApp, busy_page: bytes) -> None:
+    def __init__(self, app: ASGIApp, busy_page: bytes, turns: PasswordTurns) -> None:
         self._app = app
         self._busy_page = busy_page
-        self._slot = asyncio.Semaphore(1)
-        self._waiting: Counter[str] = Counter()
+        self._turns = turns
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # Django treats `post` as POST.
-        is_log_in = scope["type"] == "http" and scope["path"] == LOGIN_PATH
+        is_log_in = scope["type"] == "http" and scope["path"] in GUARDED_PATHS
         if not is_log_in or scope["method"].upper() in {"GET", "HEAD"}:
             await self._app(scope, receive, send)
             return
@@ -46,33 +41,11 @@ class LoginGate:
             return
         if body is None:
             return  # the outer application sends the response
-        if not await self._enter(scope["client"][0] if scope["client"] else ""):
-            await asyncio.sleep(REFUSED_AFTER_SECONDS)
+        address = scope["client"][0] if scope["client"] else ""
+        try:
+            await self._turns.run(address, partial(self._app, scope, _Replay(body), send))
+        except TooManyLogIns:
             await self._refuse(send)
-            return
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        try:
-            await self._app(scope, _Replay(body), send)
-        finally:
-            rest = min((loop.time() - started) * REST_FACTOR, REST_SECONDS_MAX)
-            loop.call_later(rest, self._slot.release)
-
-    async def _enter(self, address: str) -> bool:
-        is_full = self._waiting.total() >= WAITING_MAX
-        if is_full or self._waiting[address] >= WAITING_OF_ADDRESS_MAX:
-            return False
-        self._waiting[address] += 1
-        try:
-            async with asyncio.timeout(WAIT_SECONDS_MAX):
-                await self._slot.acquire()
-        except TimeoutError:
-            return False
-        finally:
-            self._waiting[address] -= 1
-            if not self._waiting[address]:
-                del self._waiting[address]
-        return True
 
     async def _refuse(self, send: Send) -> None:
         headers = [
@@ -81,7 +54,6 @@ class LoginGate:
             (b"cache-control", b"no-store"),
             (b"content-security-policy", PAGES_POLICY.encode()),
             (b"retry-after", b"5"),
-            (b"x-content-type-options", b"nosniff"),
             (b"x-frame-options", b"DENY"),
         ]
         await send({"type": "http.response.start", "status": 429, "headers": headers})

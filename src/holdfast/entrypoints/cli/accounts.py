@@ -46,12 +46,12 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Creates a user of the admin pages, or, after asking, sets a new password for "
         f"an existing one. Prompts for the password unless {PASSWORD_VARIABLE} is set.",
     )
-    admin.add_argument("name", type=_user_name, help="the name to log in with")
+    admin.add_argument("name", type=user_name, help="the name to log in with")
     add_yes(admin)
     admin.set_defaults(run=create_admin)
 
 
-def _user_name(text: str) -> str:
+def user_name(text: str) -> str:
     """The same rule as in the admin pages."""
     if not _USER_NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(
@@ -79,6 +79,10 @@ def create_admin(settings: Settings, options: argparse.Namespace) -> int:
         if len(password) < PASSWORD_LENGTH_MIN:
             raise CommandFailed(f"the password must have at least {PASSWORD_LENGTH_MIN} characters")
         accounts.ensure_admin(options.name, password)
+    except accounts.BelongsToOrganization:
+        raise CommandFailed(
+            f"{options.name} is an account of an organization: choose another name"
+        ) from None
     except (DatabaseError, psycopg.Error) as error:
         raise CommandFailed(
             "the user could not be created: is PostgreSQL running and migrated?"

@@ -18,6 +18,7 @@ MODULES = {
     "create-organization": "accounts",
     "create-admin": "accounts",
     "keys": "keys",
+    "members": "members",
     "settings": "settings",
     "worker": "worker",
     "beat": "worker",

@@ -72,7 +72,9 @@ def serve(settings: Settings, part: str) -> None:
 
     refuse_unsafe_login(settings)
     # Set before the fork: all processes have to sign with the same key.
-    os.environ.setdefault("HOLDFAST_SECRET_KEY", secrets.token_urlsafe(48))
+    if settings.holdfast_secret_key is None:
+        os.environ["HOLDFAST_SECRET_KEY"] = secrets.token_urlsafe(48)
+        os.environ["HOLDFAST_SECRET_KEY_IS_TEMPORARY"] = "yes"  # noqa: S105
     create = {
         "all": app.create_everything,
         "api": app.create_api_only,

@@ -8,7 +8,13 @@ from holdfast.bootstrap.organizations import UnknownOrganization, settings_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import OrganizationId
-from holdfast.domain.organizations import SETTINGS, Organization, check_setting
+from holdfast.domain.organizations import (
+    SETTINGS,
+    Organization,
+    SettingValue,
+    setting_of,
+    written_setting,
+)
 from holdfast.domain.policy import POLICY_FIELDS, PolicyChange
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import InvalidValue
@@ -61,7 +67,9 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _show(organization: Organization) -> None:
-    values = {"mode": organization.mode.value, **organization.settings()}
+    values: dict[str, str | None] = {"mode": organization.mode.value}
+    settings = organization.settings().items()
+    values |= {name: written_setting(value) for name, value in settings}
     values |= {name: _written(value) for name, value in organization.policy.by_name().items()}
     width = max(map(len, values))
     for name, value in values.items():
@@ -74,16 +82,15 @@ def _written(value: int | None) -> str | None:
     return None if value is None else str(value)
 
 
-def _changes(given: dict[str, str]) -> tuple[PolicyChange, dict[str, str | None]]:
+def _changes(given: dict[str, str]) -> tuple[PolicyChange, dict[str, SettingValue | None]]:
     policy: PolicyChange = {}
-    texts: dict[str, str | None] = {}
+    texts: dict[str, SettingValue | None] = {}
     for name, text in given.items():
         try:
             if name in POLICY_FIELDS:
                 policy[name] = _policy_value(name, text)
             else:
-                texts[name] = text or None
-                check_setting(name, texts[name])
+                texts[name] = setting_of(name, text)
         except InvalidValue as error:
             raise CommandFailed(error.message) from None
     return policy, texts

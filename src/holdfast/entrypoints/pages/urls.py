@@ -1,15 +1,21 @@
 """The URLs that Django serves. The API and the health probes are mounted beside it."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
-from holdfast.entrypoints.pages import views
+from holdfast.entrypoints.admin.people.account import ACCOUNT_URLS
+from holdfast.entrypoints.admin.people.invitations import accept
+from holdfast.entrypoints.pages import demo, views
 
 urlpatterns = [
     path("", views.start, name="start"),
-    path("demo/cart", views.demo_cart, name="demo-cart"),
+    path("demo/cart", demo.cart, name="demo-cart"),
+    path("demo/token", demo.token, name="demo-token"),
+    path("admin/account/", include(ACCOUNT_URLS)),
+    path("admin/invitation/<str:secret>/", accept, name="invitation"),
     path("admin/", admin.site.urls),
 ]
 
+handler403 = "holdfast.entrypoints.pages.views.forbidden"
 handler404 = "holdfast.entrypoints.pages.views.not_found"
 handler500 = "holdfast.entrypoints.pages.views.server_error"

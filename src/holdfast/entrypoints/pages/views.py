@@ -1,29 +1,19 @@
-"""The start page, the demo's cart and the error pages."""
+"""The start page and the error pages."""
 
 from datetime import timedelta
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
-
-from holdfast.domain.amounts import MINOR_DIGITS
 
 
 @require_safe
 @cache_control(max_age=300)
 def start(request: HttpRequest) -> HttpResponse:
     return render(request, "pages/start.html")
-
-
-@require_safe
-def demo_cart(request: HttpRequest) -> HttpResponse:
-    """A sample shop. Its script reads the API key from the URL's fragment, which browsers never
-    send."""
-    if not settings.HOLDFAST_IS_DEMO:
-        raise Http404
-    return render(request, "pages/cart.html", {"minor_digits": dict(MINOR_DIGITS)})
 
 
 def locked_out(request: HttpRequest, _response: object, _credentials: object) -> HttpResponse:
@@ -33,6 +23,12 @@ def locked_out(request: HttpRequest, _response: object, _credentials: object) ->
     response = render(request, "pages/locked_out.html", shown, status=429)
     response.headers["Retry-After"] = str(int(pause.total_seconds()))
     return response
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """In the look of the admin, whose pages are the only ones that need a right."""
+    context = {**admin.site.each_context(request), "title": "You may not use this page"}
+    return render(request, "holdfast/forbidden.html", context, status=403)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

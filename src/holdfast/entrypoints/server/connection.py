@@ -69,7 +69,8 @@ class Connection(asyncio.Protocol):
         self._paused_at = 0.0
         self._is_refused = False
         self.is_closed = False
-        self.client: tuple[str, int] | None = None
+        self.proxies = connections.proxies
+        self.client: tuple[str, int] | None = None  # the peer, perhaps a proxy
         self.server: tuple[str, int] | None = None
 
     # The transport calls these.

@@ -7,6 +7,7 @@ from starlette.types import ASGIApp
 
 from holdfast.entrypoints.api.http.routing import Edge
 from holdfast.entrypoints.server.exchange import Exchange
+from holdfast.entrypoints.server.proxies import TrustedProxies
 
 if TYPE_CHECKING:
     from holdfast.entrypoints.server.connection import Connection
@@ -15,9 +16,16 @@ if TYPE_CHECKING:
 class Connections:
     """State shared by the connections of a process. `now` and `date` are at most a second old."""
 
-    def __init__(self, api: Edge | None, rest: ASGIApp, connections_max: int) -> None:
+    def __init__(
+        self,
+        api: Edge | None,
+        rest: ASGIApp,
+        connections_max: int,
+        proxies: TrustedProxies | None = None,
+    ) -> None:
         self.api = api
         self.rest = rest
+        self.proxies = proxies
         self.now = 0.0
         self.date = b""
         self.is_closing = False

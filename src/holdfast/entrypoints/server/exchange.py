@@ -94,13 +94,16 @@ class Exchange:
 
     def call(self) -> Call:
         """For the API, with the body if all of it has arrived. Use it before `receive`."""
+        client = self.connection.client
+        if self.connection.proxies is not None:
+            client = self.connection.proxies.client(client, self.headers)
         call = Call(
             self.method,
             self.path,
             self.raw_path,
             self.query_string,
             self.headers,
-            client=self.connection.client,
+            client=client,
         )
         if self.is_complete:
             call.body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
@@ -157,6 +160,9 @@ class Exchange:
             self._waiter.set_result(None)
 
     def scope(self) -> Scope:
+        client = self.connection.client
+        if self.connection.proxies is not None:
+            client = self.connection.proxies.client(client, self.headers)
         return {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -168,6 +174,6 @@ class Exchange:
             "query_string": self.query_string,
             "root_path": "",
             "headers": self.headers,
-            "client": self.connection.client,
+            "client": client,
             "server": self.connection.server,
         }

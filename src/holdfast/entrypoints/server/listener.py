@@ -5,6 +5,7 @@ takes a tenth of a second and more, and newcomers would wait for seconds behind 
 """
 
 import asyncio
+import errno
 import socket
 from collections.abc import Callable
 
@@ -15,6 +16,7 @@ BACKLOG = 4_096
 ACCEPTED_AT_ONCE_MAX = 128
 # After the system has refused to accept, because it is out of files or memory.
 PAUSE_SECONDS = 1.0
+_OUT_OF_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 _log = structlog.get_logger("holdfast.server")
 
@@ -48,9 +50,11 @@ class Listener:
         for _ in range(ACCEPTED_AT_ONCE_MAX):
             try:
                 accepted, _ = self._listening.accept()
-            except (BlockingIOError, ConnectionAbortedError):
+            except BlockingIOError:
                 return
             except OSError as error:
+                if error.errno not in _OUT_OF_RESOURCES:
+                    continue  # that connection failed before it was accepted; the next need not
                 _log.error("server.accept_failed", reason=error.strerror)
                 self._loop.remove_reader(self._listening)
                 self._pause = self._loop.call_later(PAUSE_SECONDS, self._resume)

@@ -15,6 +15,7 @@ from holdfast.entrypoints.asgi.app import Application
 from holdfast.entrypoints.server.connection import Connection
 from holdfast.entrypoints.server.connections import Connections
 from holdfast.entrypoints.server.listener import Listener
+from holdfast.entrypoints.server.proxies import TrustedProxies
 
 CONNECTIONS_MAX = 8_192
 # Files that the process needs besides connections.
@@ -37,7 +38,13 @@ async def _serve(create: Callable[[], Application], listening: socket.socket) ->
     is_stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, is_stopping.set)
-    connections = Connections(application.api, application.rest, _connections_max())
+    networks = application.trusted_proxies
+    connections = Connections(
+        application.api,
+        application.rest,
+        _connections_max(),
+        TrustedProxies(networks) if networks else None,
+    )
     async with application.running():
         clock = loop.create_task(_keep_time(connections))
         await asyncio.sleep(0)  # lets the clock set `now` and `date`

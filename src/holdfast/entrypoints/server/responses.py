@@ -8,7 +8,7 @@ from http import HTTPStatus
 from starlette.types import Message
 
 from holdfast.entrypoints.api.http.codes import ProblemCode
-from holdfast.entrypoints.api.http.exchange import Reply
+from holdfast.entrypoints.api.http.exchange import SAFE_HEADERS, Reply
 from holdfast.entrypoints.api.http.problems import Problem
 from holdfast.entrypoints.server.exchange import Exchange
 
@@ -115,7 +115,9 @@ class AsgiResponse:
     def _start(self, status: int, sent: Iterable[tuple[bytes, bytes]]) -> None:
         exchange = self._exchange
         headers = [(name.lower(), value) for name, value in sent]
-        length = dict(headers).get(b"content-length")
+        given = dict(headers)
+        headers += [header for header in SAFE_HEADERS if header[0] not in given]
+        length = given.get(b"content-length")
         self.is_started = True
         self._has_body = exchange.method != "HEAD" and status not in _NO_CONTENT
         if self._has_body and length is not None:

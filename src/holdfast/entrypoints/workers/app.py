@@ -10,6 +10,7 @@ from celery import Celery
 from celery.signals import setup_logging
 from kombu.entity import Exchange, Queue
 
+from holdfast.bootstrap.brokers import celery_tls
 from holdfast.bootstrap.duties import SHARED_DUTIES
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import Settings, SettingsError
@@ -51,6 +52,7 @@ def create_app(settings: Settings) -> Celery:
         # Workers need neither each other nor remote control.
         worker_enable_remote_control=False,
         worker_send_task_events=False,
+        broker_use_ssl=celery_tls(settings.amqp_url),
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_transport_options={"confirm_publish": True},

@@ -1,29 +1,41 @@
-"""The audit of failed attempts. It is written separately: a refusal changes nothing, so it must not
-cost a transaction."""
+"""The audit of refused attempts. It is written separately: a refusal changes nothing, so it must
+not cost a transaction."""
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from time import monotonic
 from typing import Protocol, Self
+from uuid import UUID
 
 from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.origin import Origin
-from holdfast.domain.ids import HoldId, OrganizationId, SeatId
+from holdfast.domain.holds.placement import NOTHING_ASKED, Asked
+from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId, SeatId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import JsonValue
+
+_NO_DETAILS: Mapping[str, JsonValue] = {}
 
 
 @immutable
 class FailedAttempt:
-    """A refused attempt: the action, its origin and the refusal code. `at` is this machine's clock,
-    for information only. Of several seats, `seat_id` is the contested one, or else the first."""
+    """A refused attempt: what was tried, by whom, and why it was refused. Of several seats,
+    `seat_id` is the contested one, or else the first. `details` are those of the refusal, and never
+    contain what the caller sent. Its time is kept as an age: the store has the clock."""
 
-    at: datetime
     action: str
     organization_id: OrganizationId
-    hold_id: HoldId | None
-    seat_id: SeatId | None
     code: str
     origin: Origin
+    hold_id: HoldId | None = None
+    seat_id: SeatId | None = None
+    catalog_id: UUID | None = None
+    key_id: ApiKeyId | None = None
+    asked: Asked = NOTHING_ASKED
+    details: Mapping[str, JsonValue] = field(default_factory=lambda: _NO_DETAILS)
+    times: int = 1  # equal attempts, of which this is the first
+    noted_at: float = field(default_factory=monotonic)
 
     @classmethod
     def now(
@@ -33,9 +45,33 @@ class FailedAttempt:
         refusal: Refusal,
         origin: Origin,
     ) -> Self:
-        action, hold_id, seat_id = failed
-        at, code = datetime.now(UTC), refusal.code.value
-        return cls(at, action, organization_id, hold_id, seat_id, code, origin)
+        return cls(
+            failed.action,
+            organization_id,
+            refusal.code.value,
+            origin,
+            failed.hold_id,
+            failed.seat_id,
+            asked=failed.asked,
+            details=refusal.details,
+        )
+
+
+@immutable
+class Stranger:
+    """A request with a key that is not valid, if it has one: perhaps a key that was."""
+
+    secret_hash: bytes | None
+    origin: Origin
+    details: Mapping[str, JsonValue]
+
+
+@immutable
+class EndedKey:
+    """A key that was revoked or has expired."""
+
+    organization_id: OrganizationId
+    key_id: ApiKeyId
 
 
 class AttemptJournal(Protocol):
@@ -43,8 +79,16 @@ class AttemptJournal(Protocol):
         """Buffer the attempt until it is written. Quick; never raises."""
         ...
 
+    def unauthorized(self, stranger: Stranger) -> None:
+        """The same for a caller whose organization is unknown so far."""
+        ...
+
 
 class AttemptLog(Protocol):
     def record(self, attempts: Sequence[FailedAttempt]) -> None:
         """May raise StoreError."""
+        ...
+
+    def ended_keys(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, EndedKey]:
+        """The keys among these that exist. May raise StoreError."""
         ...

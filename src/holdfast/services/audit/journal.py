@@ -1,9 +1,9 @@
 """The journal: a log entry for each change of a hold and for each batch of seats that was blocked
 or unblocked, and the audit of failed attempts. The engine calls it for every committed group."""
 
-import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -11,18 +11,14 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
-from holdfast.ports.audit.attempts import AttemptLog, FailedAttempt
+from holdfast.ports.audit.attempts import AttemptLog, EndedKey, FailedAttempt, Stranger
 from holdfast.ports.store import Rejected, StoreError
+from holdfast.services.audit.attempt_buffer import AttemptBuffer, StrangerBuffer, folded
 
-ATTEMPTS_KEPT_MAX = 10_000
 BATCH_SIZE = 500
 
-# Our own failures go to the log. An empty cart has no hold, and the audit is about holds and seats.
-_NOT_AN_ATTEMPT = {
-    RefusalCode.SERVICE_UNAVAILABLE,
-    RefusalCode.INTERNAL_ERROR,
-    RefusalCode.EMPTY_CART,
-}
+# Our own failures go to the log.
+_NOT_AN_ATTEMPT = {RefusalCode.SERVICE_UNAVAILABLE, RefusalCode.INTERNAL_ERROR}
 
 # Refusals for other reasons than the hold's time, e.g. the hold does not exist.
 _NOT_AN_EXTENSION = {
@@ -55,7 +51,8 @@ def _log_one_by_one(entries: Sequence[LogEntry]) -> None:
 class Journal:
     """Implements Observer and AttemptJournal. A duty of its own writes the attempts: while the
     database is slow or down they are kept here, and beyond a limit the oldest are dropped and
-    counted. `log_all` logs the changes of a group."""
+    counted. Equal attempts in one batch become one entry. `log_all` logs the changes of a
+    group."""
 
     def __init__(
         self,
@@ -64,9 +61,8 @@ class Journal:
     ) -> None:
         self._attempts = attempts
         self._log_all = log_all
-        self._lock = threading.Lock()
-        self._waiting: deque[FailedAttempt] = deque()
-        self._dropped = 0
+        self._waiting = AttemptBuffer()
+        self._strangers = StrangerBuffer()
         self._not_extended: Counter[str] = Counter()
 
     def committed(
@@ -93,11 +89,10 @@ class Journal:
                 actor=attempt.origin.actor,
                 request_id=attempt.origin.request_id,
             )
-        with self._lock:
-            self._waiting.append(attempt)
-            if len(self._waiting) > ATTEMPTS_KEPT_MAX:
-                self._waiting.popleft()
-                self._dropped += 1
+        self._waiting.add(attempt)
+
+    def unauthorized(self, stranger: Stranger) -> None:
+        self._strangers.add(stranger)
 
     def _log_not_extended(self, command: Command, refusal: Refusal) -> None:
         """Operators have to notice buyers who start to pay and do not get the time for it."""
@@ -118,9 +113,9 @@ class Journal:
 
     def run_once(self) -> bool:
         """Write one batch to the store; returns whether there are more."""
-        with self._lock:
-            batch = [self._waiting.popleft() for _ in range(min(BATCH_SIZE, len(self._waiting)))]
-            dropped, self._dropped = self._dropped, 0
+        self._identify_strangers()
+        batch = folded(self._waiting.take(BATCH_SIZE))
+        dropped = self._waiting.dropped()
         if dropped:
             _log.warning("attempts.dropped", count=dropped)
         pieces = [batch]
@@ -132,16 +127,41 @@ class Journal:
                 pieces += _halves(piece)
             except StoreError as error:
                 _log.warning("attempts.failed", problem=type(error).__name__)
-                self._put_back([attempt for each in (piece, *pieces[::-1]) for attempt in each])
+                left = [attempt for each in (piece, *pieces[::-1]) for attempt in each]
+                self._waiting.put_back(left)
                 return False
         return bool(self._waiting)
 
-    def _put_back(self, batch: list[FailedAttempt]) -> None:
-        with self._lock:
-            room = ATTEMPTS_KEPT_MAX - len(self._waiting)
-            kept = batch[-room:] if room else []
-            self._waiting.extendleft(reversed(kept))
-            self._dropped += len(batch) - len(kept)
+    def _identify_strangers(self) -> None:
+        """A key that has ended names its organization, which wants to know who still uses it. The
+        others are one log entry."""
+        by_key, count = self._strangers.take()
+        ended: Mapping[bytes, EndedKey] = {}
+        if by_key:
+            try:
+                ended = self._attempts.ended_keys(list(by_key))
+            except StoreError as error:
+                _log.warning("attempts.failed", problem=type(error).__name__)
+        for hashed, (stranger, times) in by_key.items():
+            key = ended.get(hashed)
+            if key is None:
+                count += times
+            else:
+                self._waiting.add(_with_ended_key(stranger, key, times))
+        if count:
+            _log.warning("requests.unauthorized", count=count)
+
+
+def _with_ended_key(stranger: Stranger, key: EndedKey, times: int) -> FailedAttempt:
+    return FailedAttempt(
+        "request.refused",
+        key.organization_id,
+        "unauthorized",
+        replace(stranger.origin, actor=f"key:{key.key_id}"),
+        key_id=key.key_id,
+        details=stranger.details,
+        times=times,
+    )
 
 
 def _halves(batch: list[FailedAttempt]) -> list[list[FailedAttempt]]:

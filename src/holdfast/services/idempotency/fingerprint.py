@@ -14,6 +14,12 @@ def request_fingerprint(method: str, path: str, body: bytes) -> bytes:
 
 
 def repeat_key(principal: Principal, key: str, fingerprint: bytes) -> IdempotencyKey:
-    """The same key text from two principals gives two different keys."""
-    digest = sha256(principal.key_id.bytes + key.encode()).digest()
+    """The same key text from two principals gives two different keys. All tokens of a holder with
+    the same limits are one principal, so that a retry may come with a renewed token."""
+    holder, limit = principal.holder, principal.session_id or principal.event_id
+    scope = principal.credential_id.bytes if holder is None else b"holder" + holder.key.bytes
+    if limit is not None:
+        # Framed, so that no key text of an unlimited token can continue into it.
+        scope = sha256(scope + limit.bytes).digest()
+    digest = sha256(scope + key.encode()).digest()
     return IdempotencyKey(principal.organization_id, UUID(bytes=digest[:16]), fingerprint)

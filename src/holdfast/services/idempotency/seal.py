@@ -2,15 +2,19 @@
 
 An answer is stored for retries, and names a cart, seats, attendees and ticket codes. Every retry
 sends the caller's secret key and the idempotency key, of which we store only hashes. The encryption
-key is derived from these two, so it is stored nowhere.
+key is derived from these two, so it is stored nowhere. Tokens of the same holder differ, so instead
+of a token, a secret of the holder is used that is derived from the installation's.
 
 A sealed answer is a version byte, a nonce and the ciphertext (AES-256-GCM). It is bound to the
 request's fingerprint: moved to another row, it cannot be decrypted.
 """
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import field
 from hashlib import blake2b
 
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from uuid_utils import uuid4
 
@@ -28,6 +32,7 @@ class Seal:
 
     _cipher: AESGCM = field(repr=False)
     _fingerprint: bytes
+    _older: tuple[AESGCM, ...] = field(default=(), repr=False)
 
     def close(self, answer: bytes) -> bytes:
         # os.urandom is a system call, which would release the interpreter lock for every hold.
@@ -39,10 +44,19 @@ class Seal:
         if not stored.startswith(_VERSION):
             return stored
         nonce, sealed = stored[1 : 1 + _NONCE_BYTES], stored[1 + _NONCE_BYTES :]
+        for cipher in self._older:
+            with suppress(InvalidTag):
+                return cipher.decrypt(nonce, sealed, self._fingerprint)
         return self._cipher.decrypt(nonce, sealed, self._fingerprint)
 
 
-def seal_of(secret: bytes, key: str, fingerprint: bytes) -> Seal:
-    """`secret` is the credential as sent. The separator occurs in neither of the two parts."""
+def seal_of(secret: bytes, key: str, fingerprint: bytes, older: Sequence[bytes] = ()) -> Seal:
+    """`secret` is the credential as sent, or a secret of the holder; `older` ones still open what
+    was sealed before a rotation. The separator does not occur in the key."""
+    opening = tuple(_cipher(each, key) for each in older) if older else ()
+    return Seal(_cipher(secret, key), fingerprint, opening)
+
+
+def _cipher(secret: bytes, key: str) -> AESGCM:
     made = blake2b(secret + b"\n" + key.encode(), digest_size=_KEY_BYTES, person=_PURPOSE)
-    return Seal(AESGCM(made.digest()), fingerprint)
+    return AESGCM(made.digest())

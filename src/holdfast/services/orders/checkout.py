@@ -1,12 +1,13 @@
 """Starting checkouts, and turning paid holds into orders. Calls that read block."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 from uuid_utils.compat import uuid7
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.holds.hold import Hold
@@ -62,6 +63,15 @@ class Payment:
     reference: str | None
     origin: Origin
     amount_minor: int | None = None
+    reach: Reach | None = None  # of the caller's token
+
+
+@immutable
+class Buyer:
+    """`sees` tells the holds that exist for the caller, which may have a holder token."""
+
+    holder: Holder
+    sees: Callable[[Hold], bool]
 
 
 def held_for_event(
@@ -69,17 +79,19 @@ def held_for_event(
     catalog: CatalogStore,
     organization_id: OrganizationId,
     event_id: EventId,
-    holder: Holder,
+    buyer: Buyer,
 ) -> tuple[HoldId, ...] | Refusal:
     """The holds of a person for an event. If some of those they chose have lapsed, only these: the
     checkout is then refused, and nobody pays for less than they chose. May be empty."""
-    live = reads.read(lambda: holds.live_holds(organization_id, event_id, holder))
+    live = reads.read(lambda: holds.live_holds(organization_id, event_id, buyer.holder))
     if isinstance(live, Refusal):
         return live
+    live = tuple(filter(buyer.sees, live))
     since = min((hold.created_at for hold in live), default=None)
-    recent = reads.read(lambda: holds.recent_holds(organization_id, event_id, holder, since))
+    recent = reads.read(lambda: holds.recent_holds(organization_id, event_id, buyer.holder, since))
     if isinstance(recent, Refusal):
         return recent
+    recent = tuple(seen for seen in recent if buyer.sees(seen.hold))
     if not recent:
         event = reads.event(catalog, organization_id, event_id)
         if isinstance(event, Refusal):
@@ -91,19 +103,26 @@ def held_for_event(
 
 
 def held_in_cart(
-    holds: HoldReader, organization_id: OrganizationId, cart: str
+    holds: HoldReader,
+    organization_id: OrganizationId,
+    cart: str,
+    is_visible: Callable[[Hold], bool] = lambda _: True,
 ) -> tuple[HoldId, ...] | Refusal:
     """The active holds of a cart. Without any, its lapsed or waiting hold: the refusal then says
-    why it cannot be paid for. Otherwise empty."""
+    why it cannot be paid for. Otherwise empty. Holds that are not visible to the caller's token
+    don't count."""
     live = reads.read(lambda: holds.live_holds_of_cart(organization_id, cart))
     if isinstance(live, Refusal):
         return live
+    live = tuple(filter(is_visible, live))
     if live:
         return tuple(hold.id for hold in live)
     newest = reads.read(lambda: holds.cart_hold(organization_id, cart))
     if isinstance(newest, Refusal):
         return newest
     if newest is None or newest.hold.is_cancelled() or newest.hold.is_converted():
+        return ()
+    if not is_visible(newest.hold):
         return ()
     return (newest.hold.id,)
 
@@ -130,11 +149,18 @@ class Cashier:
         self._payments = payments
         self._attempts = attempts
 
+    @property
+    def verifies_payments(self) -> bool:
+        return self._payments.is_verified
+
     def holds_to_complete(self, payment: Payment, checkout_id: CheckoutId) -> Due | Refusal:
         """The holds of the checkout that this payment is for."""
         seen = checkout(self._orders, payment.organization_id, checkout_id)
         if isinstance(seen, Refusal):
             return seen
+        reach = payment.reach
+        if reach is not None and not all(hold.belongs_to(reach.holder) for hold in seen.holds):
+            return refusals.checkout_not_found()
         if seen.order_id:
             return Due(seen.checkout.hold_ids)
         return self._checked(payment, seen.checkout.hold_ids, seen.holds)
@@ -147,7 +173,7 @@ class Cashier:
         is_settled = seen.hold.is_converted() or seen.hold.is_cancelled()
         if seen.hold.is_expired(seen.at):
             revived = reads.hold(self._holds, payment.organization_id, revival_id(hold_id))
-            is_settled = not isinstance(revived, Refusal)
+            is_settled = not isinstance(revived, Refusal) and revived.hold.revives == hold_id
         return Due((hold_id,)) if is_settled else self._checked(payment, (hold_id,), [seen.hold])
 
     def command(
@@ -170,6 +196,7 @@ class Cashier:
             is_payment_single_use=self._payments.is_single_use,
             total_minor=sale.due.total_minor,
             payment_problem=sale.due.problem,
+            reach=payment.reach,
         )
 
     def paid_order(self, payment: Payment, hold_id: HoldId, order_id: OrderId) -> Order | Refusal:

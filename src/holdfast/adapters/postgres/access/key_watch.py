@@ -1,17 +1,20 @@
-"""Hears of changed API keys as soon as they are committed, by LISTEN."""
+"""Hears of changed API keys, revoked holder tokens and changed origins as soon as they are
+committed, by LISTEN."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 import psycopg
 import structlog
+from psycopg.sql import SQL, Identifier
 
 from holdfast.adapters.postgres.connections.connection import (
     CONNECTION_OPTIONS,
     Watchdog,
 )
 
+KEYS, TOKENS, ORIGINS = "holdfast_keys", "holdfast_tokens", "holdfast_origins"
 # After this time without a notification, ask whether the server still answers.
 QUIET_SECONDS = 1.0
 # The longest that the server may take to answer.
@@ -24,13 +27,14 @@ _log = structlog.get_logger("holdfast.keys")
 
 
 class KeyWatch:
-    """Runs on a thread of its own. `on_change` gets the id of a changed key, or None if any key may
-    have changed; `on_alive` the seconds for which changes would be heard: 0 after a loss."""
+    """Runs on a thread of its own. `on_change` has a listener for each channel, which gets the id
+    that was announced there, or None if anything may have changed; `on_alive` gets the seconds for
+    which changes would be heard: 0 after a loss."""
 
     def __init__(
         self,
         url: str,
-        on_change: Callable[[UUID | None], None],
+        on_change: Mapping[str, Callable[[UUID | None], None]],
         on_alive: Callable[[float], None],
     ) -> None:
         self._url = url
@@ -54,9 +58,11 @@ class KeyWatch:
         name = "holdfast keys"
         with psycopg.connect(self._url, application_name=name, **CONNECTION_OPTIONS) as connection:
             with self._watchdog.limit(connection, ANSWER_SECONDS_MAX):
-                connection.execute("LISTEN holdfast_keys")
+                for channel in self._on_change:
+                    connection.execute(SQL("LISTEN {}").format(Identifier(channel)))
             # From here on nothing is missed; what happened before may have been.
-            self._on_change(None)
+            for listener in self._on_change.values():
+                listener(None)
             if self._is_lost:
                 _log.info("keys.watch_restored")
             self._is_lost = False
@@ -64,11 +70,13 @@ class KeyWatch:
                 with self._watchdog.limit(connection, ANSWER_SECONDS_MAX):
                     connection.execute("SELECT")
                 self._on_alive(TRUSTED_SECONDS)
-                for notice in connection.notifies(timeout=QUIET_SECONDS, stop_after=1):
-                    self._on_change(_key_id(notice.payload))
+                # All that have arrived: one tenant's many revocations are one change.
+                notices = connection.notifies(timeout=QUIET_SECONDS, stop_after=1)
+                for channel, payload in {(each.channel, each.payload) for each in notices}:
+                    self._on_change[channel](_announced(payload))
 
 
-def _key_id(payload: str) -> UUID | None:
+def _announced(payload: str) -> UUID | None:
     """Anybody with a login can send notifications."""
     try:
         return UUID(payload)

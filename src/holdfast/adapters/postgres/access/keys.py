@@ -22,9 +22,12 @@ from holdfast.domain.access.keys import (
     overlap_ends_at,
     successor,
 )
+from holdfast.domain.access.members import SignedIn
+from holdfast.domain.access.roles import SCOPES_OF_ROLE, Role
 from holdfast.domain.access.scopes import Mode
+from holdfast.domain.access.sessions import IDLE_SECONDS
 from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.ids import ApiKeyId, OrganizationId
+from holdfast.domain.ids import ApiKeyId, MemberSessionId, OrganizationId
 from holdfast.domain.values import JsonValue
 from holdfast.ports.access import KeyOutcome, Principal
 from holdfast.ports.answers import StoredAnswer
@@ -37,6 +40,13 @@ FROM unnest(%s::bytea[]) AS wanted (secret_hash),
     LATERAL holdfast_find_api_key(wanted.secret_hash) AS found
 """
 _NOTE_USE = "SELECT holdfast_note_key_use(%s)"
+_FIND_SESSIONS = """
+SELECT wanted.secret_hash, found.organization_id, found.id, found.user_id, found.username,
+    found.role, found.mode, found.expires_in
+FROM unnest(%s::bytea[]) AS wanted (secret_hash),
+    LATERAL holdfast_find_member_session(wanted.secret_hash, %s) AS found
+"""
+_NOTE_SESSION_USE = "SELECT holdfast_note_session_use(%s)"
 
 # One change at a time in an organization, so that its keys can be counted.
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('holdfast keys ' || %s::uuid::text, 0))"
@@ -94,16 +104,34 @@ class PostgresKeys:
             rows = connection.execute(_FIND, (list(secret_hashes),)).fetchall()
             if rows:
                 connection.execute(_NOTE_USE, ([row[2] for row in rows],))
-        return {
-            secret_hash: Principal(
-                OrganizationId(organization_id),
-                ApiKeyId(id_),
-                frozenset(scopes),
-                Mode(mode),
-                expires_in,
-            )
-            for secret_hash, organization_id, id_, scopes, mode, expires_in in rows
-        }
+            found = {row[0]: _key_holder(row) for row in rows}
+            others = [each for each in secret_hashes if each not in found]
+            return {**found, **_signed_in(connection, others)} if others else found
+
+
+def _key_holder(row: Sequence[Any]) -> Principal:
+    _, organization_id, id_, scopes, mode, expires_in = row
+    return Principal(
+        OrganizationId(organization_id), ApiKeyId(id_), frozenset(scopes), Mode(mode), expires_in
+    )
+
+
+def _signed_in(connection: Connection, hashes: Sequence[bytes]) -> dict[bytes, Principal]:
+    """Members and their roles as they are now."""
+    rows = connection.execute(_FIND_SESSIONS, (list(hashes), IDLE_SECONDS)).fetchall()
+    if rows:
+        connection.execute(_NOTE_SESSION_USE, ([row[2] for row in rows],))
+    return {
+        hashed: Principal(
+            OrganizationId(organization_id),
+            None,
+            frozenset(scope.value for scope in SCOPES_OF_ROLE[Role(role)]),
+            Mode(mode),
+            expires_in,
+            member=SignedIn(MemberSessionId(id_), user_id, username, Role(role)),
+        )
+        for hashed, organization_id, id_, user_id, username, role, mode, expires_in in rows
+    }
 
 
 class Transactions(Protocol):

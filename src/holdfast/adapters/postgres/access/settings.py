@@ -76,7 +76,10 @@ def _change(
     after = changed_organization(before, change)
     if isinstance(after, Refusal) or after == before:
         return after
-    values = (*after.settings().values(), *after.policy.in_order())
+    settings = [
+        list(value) if isinstance(value, tuple) else value for value in after.settings().values()
+    ]
+    values = (*settings, *after.policy.in_order())
     connection.execute(_CHANGE, (*values, own))
     if after.policy != before.policy:
         connection.execute(_LOCK_EVENTS, (own,))
@@ -95,7 +98,10 @@ def _find(connection: Connection, organization_id: OrganizationId) -> Organizati
 
 def _from_row(row: Sequence[Any]) -> Organization:
     id_, mode, created_at, *rest = row
-    settings = dict(zip(SETTINGS, rest, strict=False))
+    settings: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in zip(SETTINGS, rest, strict=False)
+    }
     policy = PolicyOverride(*rest[len(SETTINGS) :])
     return Organization(
         id=OrganizationId(id_), mode=Mode(mode), created_at=created_at, policy=policy, **settings
@@ -115,4 +121,8 @@ def _differences(
 
 def _values(organization: Organization) -> dict[str, JsonValue]:
     values = {**organization.settings(), **organization.policy.by_name()}
-    return {name: value for name, value in values.items() if value is not None}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value is not None
+    }

@@ -1,8 +1,9 @@
 """The queries of the integrity check: each finds rows that must not exist.
 
 They read whole tables, so each makes one pass that sorts or hashes, never a look-up per row. Facts
-may be incomplete, because the pruner deletes old ones; the audit, which nobody can delete from,
-shows which there must have been.
+may be incomplete, because the pruner deletes old ones; the audit shows which there must have been.
+Nobody can delete from it, but its oldest partitions may have been dropped: what is older than its
+horizon is not compared with it.
 """
 
 from typing import NamedTuple
@@ -17,6 +18,7 @@ class BookCheck(NamedTuple):
 # Facts are kept for at least a day, so younger ones are never missing.
 _MAY_BE_PRUNED = """({at} < transaction_timestamp() - interval '1 day'
             AND (SELECT xid > '0'::xid8 FROM fact_horizon))"""
+_HORIZON = "(SELECT reaches_to FROM audit_horizon)"
 
 _COUNTERS = """
 WITH counted AS (
@@ -74,19 +76,21 @@ LEFT JOIN ticket_type t ON t.organization_id = l.organization_id AND t.id = l.ti
 WHERE h.id IS NULL OR t.id IS NULL
 """
 
-_AUDIT_PER_VERSION = """
+_AUDIT_PER_VERSION = f"""
 SELECT h.id AS hold_id, h.version, count(a.seq) AS audit_rows FROM hold h
 LEFT JOIN audit a ON a.organization_id = h.organization_id AND a.hold_id = h.id
     AND a.seat_id IS NULL AND a.new ? 'version'
+WHERE h.created_at >= {_HORIZON}
 GROUP BY h.organization_id, h.id
 HAVING count(a.seq) <> h.version OR count(DISTINCT a.new ->> 'version') <> h.version
     OR max((a.new ->> 'version')::integer) <> h.version
-"""
+"""  # noqa: S608
 
 _FACT_PER_VERSION = f"""
 WITH told AS (
     SELECT organization_id, hold_id, version, type FROM outbox
     WHERE hold_id IS NOT NULL AND seat_id IS NULL AND type <> 'order.confirmed'
+        AND occurred_at >= {_HORIZON}
 ), written AS (
     SELECT organization_id, hold_id, (new ->> 'version')::integer AS version, action, at
     FROM audit WHERE hold_id IS NOT NULL AND seat_id IS NULL AND new ? 'version'
@@ -140,20 +144,22 @@ FROM happened e FULL JOIN told t ON t.organization_id = e.organization_id
 WHERE e.hold_id IS NULL OR (t.hold_id IS NULL AND NOT {_MAY_BE_PRUNED.format(at="e.at")})
 """  # noqa: S608
 
-_BLOCKED_AS_WRITTEN = """
+# Without the oldest entries, a seat may have been blocked at their end.
+_BLOCKED_AS_WRITTEN = f"""
 SELECT s.id AS seat_id, s.status FROM seat s LEFT JOIN audit a
     ON a.organization_id = s.organization_id AND a.seat_id = s.id AND a.hold_id IS NULL
 GROUP BY s.organization_id, s.id
-HAVING count(*) FILTER (WHERE a.action = 'seat.blocked')
-    - count(*) FILTER (WHERE a.action = 'seat.unblocked')
-    <> CASE s.status WHEN 'blocked' THEN 1 ELSE 0 END
-"""
+HAVING CASE s.status WHEN 'blocked' THEN 1 ELSE 0 END
+    - count(*) FILTER (WHERE a.action = 'seat.blocked')
+    + count(*) FILTER (WHERE a.action = 'seat.unblocked')
+    NOT BETWEEN 0 AND CASE WHEN {_HORIZON} = '-infinity' THEN 0 ELSE 1 END
+"""  # noqa: S608
 
 # Of blocked seats and of the catalog.
 _FACTS_WITHOUT_HOLD = f"""
 WITH told AS (
     SELECT organization_id, coalesce(seat_id, catalog_id) AS id, version, type
-    FROM outbox WHERE hold_id IS NULL
+    FROM outbox WHERE hold_id IS NULL AND occurred_at >= {_HORIZON}
 ), written AS (
     SELECT organization_id, coalesce(seat_id, catalog_id) AS id,
         (new ->> 'version')::integer AS version, action, at
@@ -268,16 +274,19 @@ HAVING o.total_minor <> coalesce(sum(t.unit_price_minor), 0)
 _REVIVED = """
 SELECT h.id AS hold_id, h.revives FROM hold h
 LEFT JOIN hold late ON late.organization_id = h.organization_id AND late.id = h.revives
-WHERE h.revives IS NOT NULL AND (h.status, late.status, late.session_id, late.quantity)
-    IS DISTINCT FROM ('converted', 'expired', h.session_id, h.quantity)
+WHERE h.revives IS NOT NULL AND NOT h.is_cart
+    AND (h.status, late.status, late.session_id, late.quantity)
+        IS DISTINCT FROM ('converted', 'expired', h.session_id, h.quantity)
 """
 
-# A replacement hold is in the checkout under the id of the expired hold.
+# A hold for a late payment is in the checkout under the id of the expired hold. A renewed one, of
+# a cart, is there under its own.
 _CHECKOUTS = """
 SELECT h.id AS hold_id, h.checkout_id FROM hold h
 LEFT JOIN checkout c ON c.organization_id = h.organization_id AND c.id = h.checkout_id
 WHERE h.checkout_id IS NOT NULL
-    AND (coalesce(h.revives, h.id) = ANY (c.hold_ids)) IS NOT TRUE
+    AND (CASE WHEN h.is_cart THEN h.id ELSE coalesce(h.revives, h.id) END = ANY (c.hold_ids))
+        IS NOT TRUE
 """
 
 _ORPHANS = """

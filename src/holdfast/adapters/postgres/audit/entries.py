@@ -12,8 +12,8 @@ from holdfast.domain.values import JsonValue
 
 _INSERT = """
 INSERT INTO audit (organization_id, at, action, catalog_id, key_id, actor, request_id, ip,
-    user_agent, old, new)
-VALUES (%s, statement_timestamp(), %s, %s, %s, %s, %s, %s::inet, %s, %s::jsonb, %s::jsonb)
+    user_agent, acting_user, old, new)
+VALUES (%s, statement_timestamp(), %s, %s, %s, %s, %s, %s::inet, %s, %s, %s::jsonb, %s::jsonb)
 """
 
 _json = msgspec.json.Encoder()
@@ -31,6 +31,6 @@ def write_entry(
     key_id: ApiKeyId | None = None,
 ) -> None:
     before = None if old is None else _json.encode(old).decode()
-    who = (origin.actor, origin.request_id, origin.ip, origin.user_agent)
+    who = (origin.actor, origin.request_id, origin.ip, origin.user_agent, origin.acting_user)
     about = (organization_id, action, catalog_id, key_id)
     connection.execute(_INSERT, (*about, *who, before, _json.encode(new).decode()))

@@ -1,96 +1,231 @@
-"""Reading the audit. It is large and only grows, so every query uses an index."""
+"""Reading the audit. It is large and only grows, so every query reads an index from the newest
+entry on, and stops after a bounded number of entries."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from holdfast.adapters.postgres.engine.rows import Row
 from holdfast.adapters.postgres.holds.reader import Database
-from holdfast.domain.ids import HoldId, OrganizationId, SeatId
-from holdfast.ports.audit.reader import AuditEntry, AuditFilter
+from holdfast.domain.holder_hash import HolderHashes
+from holdfast.domain.ids import HoldId, OrganizationId, SeatId, SessionId
+from holdfast.domain.values import Holder
+from holdfast.ports.audit.reader import (
+    AuditEntry,
+    AuditFilter,
+    AuditOutcome,
+    AuditPosition,
+    AuditSlice,
+)
+
+# The entries that one query examines for a filter without an index.
+EXAMINED_MAX = 10_000
+# The newest holds of a cart or holder whose entries are read, and the entries of each.
+HOLDS_MAX = 500
+ENTRIES_OF_HOLD_MAX = 1_000
 
 _COLUMNS = """
-a.seq, a.at, a.action, a.hold_id, a.seat_id, a.catalog_id, a.key_id, a.actor, a.request_id,
-host(a.ip), a.user_agent, a.old, a.new"""
+a.seq, a.at, a.action, a.hold_id, a.seat_id, a.catalog_id, a.key_id, a.session_id,
+a.ticket_type_ids, a.cart, a.holder, a.actor, a.acting_user, a.request_id, host(a.ip),
+a.user_agent, a.old, a.new"""
 
-# The newest of an organization, from the primary key read backwards.
-_NEWEST = f"""
-SELECT {_COLUMNS} FROM audit a WHERE {{conditions}}
-ORDER BY a.seq DESC LIMIT %(limit)s
+# Without statistics, the planner would rather collect and sort all entries of an organization than
+# read an index in its order.
+IN_ORDER = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"
+
+_NEWEST_FIRST = "ORDER BY a.at DESC, a.seq DESC"
+
+# The limit keeps the planner from reading through the whole log for a filter that fits little.
+_EXAMINED = f"""
+SELECT {{columns}} FROM audit a
+WHERE a.organization_id = %(organization_id)s AND {{source}} AND {{period}}
+{_NEWEST_FIRST}"""  # noqa: S608
+
+_ENTRIES = f"""
+SELECT {_COLUMNS} FROM ({{examined}}) AS a WHERE {{conditions}}
+{_NEWEST_FIRST} LIMIT %(limit)s
 """  # noqa: S608
 
-# Looks up the rows of a hold, a seat, a part of the catalog or a key first, then sorts them.
-# Otherwise the planner may read backwards from the newest row, for an old seat through the whole
-# table.
-_OF_ONE = f"""
-WITH of_one AS MATERIALIZED (
+# The entries of some holds, and the refused attempts of the same holder or cart.
+_OF_HOLDS = f"""
+SELECT of_hold.* FROM ({{holds}}) AS h (id) CROSS JOIN LATERAL (
     SELECT a.* FROM audit a
-    WHERE a.organization_id = %(organization_id)s AND a.{{column}} = %({{column}})s
-)
-SELECT {_COLUMNS} FROM of_one a WHERE {{conditions}}
-ORDER BY a.seq DESC LIMIT %(limit)s
-"""  # noqa: S608
+    WHERE a.organization_id = %(organization_id)s AND a.hold_id = h.id AND {{period}}
+    {_NEWEST_FIRST} LIMIT {ENTRIES_OF_HOLD_MAX}) AS of_hold
+WHERE NOT coalesce(of_hold.new ? 'error' AND {{is_refused}}, false)"""  # noqa: S608
+_AND_REFUSED = f"""
+UNION ALL (
+    SELECT a.* FROM audit a
+    WHERE a.organization_id = %(organization_id)s AND a.new -> 'error' IS NOT NULL
+        AND {{refused}} AND {{period}}
+    {_NEWEST_FIRST} LIMIT {EXAMINED_MAX})"""  # noqa: S608
 
+# Ids are in the order of time. First a bounded number, then the newest of them.
+_HOLDS = f"""
+SELECT id FROM (
+    SELECT x.id FROM hold x WHERE x.organization_id = %(organization_id)s AND {{of}}
+    LIMIT {EXAMINED_MAX}) AS few
+ORDER BY id DESC LIMIT {HOLDS_MAX}"""  # noqa: S608
+_HOLDS_OF_ORDER = """
+SELECT unnest(o.hold_ids) FROM purchase_order o
+WHERE o.organization_id = %(organization_id)s AND o.id = %(order_id)s"""
+_SESSIONS_OF_EVENT = """ARRAY (
+    SELECT s.id FROM session s
+    WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s)"""
+
+
+class _OfHolds(NamedTuple):
+    """Finds entries by way of holds: their ids, and the columns of refused attempts that have an
+    index, each with the name of its value."""
+
+    holds: str
+    refused: tuple[tuple[str, str], ...] = ()
+
+    def examined(self, period: str) -> str:
+        refused = " OR ".join(f"of_hold.{column} = {name}" for column, name in self.refused)
+        is_refused = f"({refused or 'false'})"
+        of_holds = _OF_HOLDS.format(holds=self.holds, is_refused=is_refused, period=period)
+        return of_holds + "".join(
+            _AND_REFUSED.format(refused=f"a.{column} = {name}", period=period)
+            for column, name in self.refused
+        )
+
+
+# In this order: the first that is given is looked up, the others are conditions.
+_BY_HOLDS = {
+    "email": _OfHolds(
+        _HOLDS.format(of="x.email_key = %(email_key)s"),
+        (("holder", "%(hash)s"), ("holder_email", "%(hash)s")),
+    ),
+    "user_id": _OfHolds(_HOLDS.format(of="x.user_id = %(user_id)s"), (("holder", "%(hash)s"),)),
+    "cart_token": _OfHolds(
+        _HOLDS.format(of="x.cart_token = %(cart_token)s"),
+        (("cart", "%(cart_token)s"),),
+    ),
+    "order_id": _OfHolds(_HOLDS_OF_ORDER),
+}
 _SUBJECTS = ("hold_id", "seat_id", "catalog_id", "key_id")
+_REFUSED = "a.new ? 'error'"
+
 _CONDITIONS = {
-    "hold_id": "a.hold_id = %(hold_id)s",
-    "seat_id": "a.seat_id = %(seat_id)s",
-    "catalog_id": "a.catalog_id = %(catalog_id)s",
-    "key_id": "a.key_id = %(key_id)s",
-    "action": "a.action = %(action)s",
-    "actor": "a.actor = %(actor)s",
+    **{name: f"a.{name} = %({name})s" for name in _SUBJECTS},
+    **{name: f"a.{name} = %({name})s" for name in ("action", "actor", "acting_user", "request_id")},
+    "cart_token": "a.cart = %(cart_token)s",
+    "order_id": f"(a.hold_id = ANY (ARRAY ({_HOLDS_OF_ORDER})))",
+    "session_id": "(a.session_id = %(session_id)s OR a.catalog_id = %(session_id)s)",
+    "event_id": f"(a.catalog_id = %(event_id)s OR a.session_id = ANY ({_SESSIONS_OF_EVENT})"
+    f" OR a.catalog_id = ANY ({_SESSIONS_OF_EVENT}))",
+    "ticket_type_id": "(a.ticket_type_ids @> ARRAY[%(ticket_type_id)s::uuid]"
+    " OR a.catalog_id = %(ticket_type_id)s)",
+    "ip": "a.ip = %(ip)s::inet",
+    "error": "a.new ->> 'error' = %(error)s",
+}
+_PERIOD = {
     "created_from": "a.at >= %(created_from)s",
     "created_before": "a.at < %(created_before)s",
-    "before": "a.seq < %(before)s",
+    # The first part tells which partitions to read.
+    "before": "a.at <= %(before_at)s AND (a.at, a.seq) < (%(before_at)s, %(before_seq)s)",
 }
+
+
+class AuditQuery(NamedTuple):
+    """`entries` finds the entries. `last_examined` finds where a bounded search has ended; it is
+    None if the search sees everything."""
+
+    entries: str
+    last_examined: str | None
+    names: dict[str, Any]
 
 
 class PostgresAudit:
     """Implements AuditReader."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, hashes: HolderHashes) -> None:
         self._database = database
+        self._hashes = hashes
 
     def entries(
         self,
         organization_id: OrganizationId,
         only: AuditFilter,
         limit: int,
-        before: int | None = None,
-    ) -> tuple[AuditEntry, ...]:
-        query, names = audit_query(organization_id, only, limit, before)
+        before: AuditPosition | None = None,
+    ) -> AuditSlice:
+        """One entry more is read, to see whether there are more."""
+        query = audit_query(organization_id, only, limit + 1, before, self._hashes)
         with self._database.transaction(organization_id) as connection:
-            return tuple(_entry(row) for row in connection.execute(query, names))
+            connection.execute(IN_ORDER)
+            found = tuple(_entry(row) for row in connection.execute(query.entries, query.names))
+            if len(found) > limit:
+                return AuditSlice(found[:limit], found[limit - 1].position)
+            if query.last_examined is None:
+                return AuditSlice(found, None)
+            last = connection.execute(query.last_examined, query.names).fetchone()
+            return AuditSlice(found, None if last is None else AuditPosition(*last))
 
 
 def audit_query(
-    organization_id: OrganizationId, only: AuditFilter, limit: int, before: int | None
-) -> tuple[str, dict[str, Any]]:
+    organization_id: OrganizationId,
+    only: AuditFilter,
+    limit: int,
+    before: AuditPosition | None,
+    hashes: HolderHashes,
+) -> AuditQuery:
     """The query with only the given conditions: each combination uses its index."""
-    asked = {
-        "hold_id": only.hold_id,
-        "seat_id": only.seat_id,
-        "catalog_id": only.catalog_id,
-        "key_id": only.key_id,
-        "action": only.action,
-        "actor": only.actor,
-        "created_from": only.created_from,
-        "created_before": only.created_before,
-        "before": before,
+    names = {"organization_id": organization_id, "limit": limit, **_names(only, before, hashes)}
+    given = [name for name in AuditFilter.__dataclass_fields__ if getattr(only, name) is not None]
+    period = _all(sql for name, sql in _PERIOD.items() if name in given or f"{name}_at" in names)
+    source = next((name for name in (*_BY_HOLDS, *_SUBJECTS) if name in given), None)
+    conditions = [_CONDITIONS[name] for name in given if name in _CONDITIONS and name != source]
+    if only.outcome is not None:
+        is_done = only.outcome is AuditOutcome.DONE
+        conditions.append(f"NOT {_REFUSED}" if is_done else _REFUSED)
+    if source in _BY_HOLDS:
+        examined = _BY_HOLDS[source].examined(period)
+        entries = _ENTRIES.format(examined=examined, conditions=_all(conditions))
+        return AuditQuery(entries, None, names)
+    index = _CONDITIONS.get(source or "")
+    if index is None:
+        is_refused = only.error is not None or only.outcome is AuditOutcome.REFUSED
+        index = _REFUSED if is_refused else "true"
+    examined = _EXAMINED.format(columns="a.*", source=index, period=period)
+    last = _EXAMINED.format(columns="a.at, a.seq", source=index, period=period)
+    examined += f" LIMIT {EXAMINED_MAX}" if conditions else " LIMIT %(limit)s"
+    entries = _ENTRIES.format(examined=examined, conditions=_all(conditions))
+    last_examined = f"{last} LIMIT 1 OFFSET {EXAMINED_MAX - 1}" if conditions else None
+    return AuditQuery(entries, last_examined, names)
+
+
+def _names(only: AuditFilter, before: AuditPosition | None, hashes: HolderHashes) -> dict[str, Any]:
+    names = {
+        name: getattr(only, name)
+        for name in AuditFilter.__dataclass_fields__
+        if name not in {"email", "outcome"} and getattr(only, name) is not None
     }
-    given = {name: value for name, value in asked.items() if value is not None}
-    conditions = ["a.organization_id = %(organization_id)s", *(_CONDITIONS[name] for name in given)]
-    column = next((name for name in _SUBJECTS if name in given), None)
-    query = _NEWEST if column is None else _OF_ONE
-    names = {"organization_id": organization_id, "limit": limit, **given}
-    return query.format(conditions=" AND ".join(conditions), column=column), names
+    if before is not None:
+        names |= {"before_at": before.at, "before_seq": before.seq}
+    if only.email is not None or only.user_id is not None:
+        holder = Holder(only.email) if only.email is not None else Holder(user_id=only.user_id)
+        # Without a secret there is no hash, and nothing equals null.
+        email_key = None if only.email is None else only.email.normalized
+        names |= {"email_key": email_key, "hash": hashes.of(holder)[0]}
+    return names
+
+
+def _all(conditions: Iterable[str]) -> str:
+    return " AND ".join(conditions) or "true"
 
 
 def _entry(row: Row) -> AuditEntry:
-    seq, at, action, hold_id, seat_id, *rest = row
+    seq, at, action, hold_id, seat_id, catalog_id, key_id, session_id, types, *rest = row
     return AuditEntry(
         seq,
         at,
         action,
         None if hold_id is None else HoldId(hold_id),
         None if seat_id is None else SeatId(seat_id),
+        catalog_id,
+        key_id,
+        None if session_id is None else SessionId(session_id),
+        tuple(types or ()),
         *rest,
     )

@@ -126,7 +126,13 @@ SELECT x.id, x.created_at, x.updated_at, x.name, x.currency, x.status, x.sale_st
     x.sale_ends_at, x.metadata, {policy_of("x")}
 FROM event x""",  # noqa: S608
     event_from_row,
-    {**_CREATED, "starts_from": _HAS_START, "starts_before": _HAS_START},
+    {
+        **_CREATED,
+        "starts_from": _HAS_START,
+        "starts_before": _HAS_START,
+        "event_id": "x.id = %(event_id)s",
+        "is_announced": "x.status <> 'draft'",
+    },
 )
 
 SESSIONS = Table(
@@ -138,6 +144,10 @@ FROM session x""",
         **_CREATED,
         "starts_from": "x.starts_at >= %(starts_from)s",
         "starts_before": "x.starts_at < %(starts_before)s",
+        "session_id": "x.id = %(session_id)s",
+        "is_announced": """EXISTS (
+    SELECT FROM event e WHERE e.organization_id = x.organization_id AND e.id = x.event_id
+        AND e.status <> 'draft')""",
         "event_status": """EXISTS (
     SELECT FROM event e WHERE e.organization_id = x.organization_id AND e.id = x.event_id
         AND e.status = %(event_status)s)""",

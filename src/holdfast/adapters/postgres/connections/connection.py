@@ -209,10 +209,14 @@ def _reason(error: psycopg.Error) -> str:
     return f"{type(error).__name__} {error.sqlstate or ''}".strip()
 
 
-def begin(statements: Statements, organizations: Iterable[OrganizationId]) -> None:
+def begin(
+    statements: Statements,
+    organizations: Iterable[OrganizationId],
+    setting: str = sql.SET_ORGANIZATIONS,
+) -> None:
     """Begin a transaction that sees only these organizations."""
     statements.execute(sql.BEGIN)
-    statements.execute(sql.SET_ORGANIZATIONS, (_named(organizations),))
+    statements.execute(setting, (_named(organizations),))
 
 
 def _named(organizations: Iterable[OrganizationId]) -> str:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import psycopg
 from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
-from psycopg.pq import ExecStatus
+from psycopg.pq import ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -39,6 +39,12 @@ class Statements(Protocol):
     """Where statements are executed: a pipeline, or a connection of psycopg."""
 
     def execute(self, statement: Any, parameters: Any = ..., /) -> Iterable[Row]: ...
+
+
+class BinaryArray(bytes):
+    """A parameter in PostgreSQL's binary format. Other parameters are sent as text."""
+
+    __slots__ = ()
 
 
 class Rows:
@@ -69,7 +75,8 @@ class Rows:
 
 class _Queued(NamedTuple):
     statement: str
-    texts: list[bytes | None]
+    values: list[bytes | None]
+    formats: list[Format]
     rows: Rows
 
 
@@ -118,12 +125,21 @@ class Pipeline:
         if isinstance(parameters, Mapping):
             _, names = _translated(statement)
             values = (parameters[name] for name in names)
-        texts = [None if value is None else str(value).encode() for value in values]
-        if any(b"\0" in text for text in texts if text is not None):
-            # libpq would cut the text off here.
-            raise psycopg.DataError("PostgreSQL text fields cannot contain NUL bytes")
+        sent: list[bytes | None] = []
+        formats: list[Format] = []
+        for value in values:
+            if isinstance(value, BinaryArray):
+                sent.append(value)
+                formats.append(Format.BINARY)
+                continue
+            text = None if value is None else str(value).encode()
+            if text is not None and b"\0" in text:
+                # libpq would cut the text off here.
+                raise psycopg.DataError("PostgreSQL text fields cannot contain NUL bytes")
+            sent.append(text)
+            formats.append(Format.TEXT)
         rows = Rows(self)
-        self._queue.append(_Queued(statement, texts, rows))
+        self._queue.append(_Queued(statement, sent, formats, rows))
         return rows
 
     def forget(self) -> None:
@@ -197,14 +213,14 @@ class Pipeline:
             self._wire.enter_pipeline_mode()
             self._new.clear()
         self._under_way += (*queue, None)
-        for statement, texts, rows in queue:
+        for statement, values, formats, rows in queue:
             name = self._prepared.get(statement)
             if name is None:
                 text, _ = _translated(statement)
                 name = self._prepared[statement] = b"holdfast_%d" % next(self._numbers)
                 self._wire.send_prepare(name, text)
                 self._new.add(rows)
-            self._wire.send_query_prepared(name, texts)
+            self._wire.send_query_prepared(name, values, formats, Format.BINARY)
         self._wire.pipeline_sync()
 
     def _write(self) -> None:
@@ -223,7 +239,7 @@ class Pipeline:
                 if synced is None or synced.status != ExecStatus.PIPELINE_SYNC:
                     raise psycopg.OperationalError("the connection was lost")
                 continue
-            statement, _, rows = queued
+            statement, _, _, rows = queued
             if rows in self._new and self._next_result() is None:
                 del self._prepared[statement]
             rows.result = self._next_result()

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import NamedTuple
-from uuid import UUID
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
 
 import psycopg
 
@@ -12,16 +12,19 @@ from holdfast.adapters.postgres.connections.connection import Link, begin
 from holdfast.adapters.postgres.connections.pipeline import Pipeline, Row, Rows, Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import statements as sql
+from holdfast.adapters.postgres.engine.holdings import HoldingQueries
 from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.seats.rows import seat_from_row
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
-from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists, QueueQueries
+from holdfast.adapters.postgres.waitlist.cache import KeptWaitlist, QueueReading, WaitlistCache
+from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists
 from holdfast.domain.catalog.model import Pool, SessionCatalog
-from holdfast.domain.group.footprint import Holding, Resource, ResourceKind, lock_order
+from holdfast.domain.group.footprint import Resource, ResourceKind, lock_order
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
 from holdfast.domain.group.origin import Receipt
+from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.new_hold import reference_of
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
@@ -69,20 +72,25 @@ class ReferenceNumbers:
 
 
 class Memories(NamedTuple):
-    """The caches that the lanes of a process share."""
+    """The caches and the keyed hashes that the lanes of a process share."""
 
     offers: OfferCache
     seat_maps: SeatMaps
     busy_waitlists: BusyWaitlists
+    waitlists: WaitlistCache
+    hashes: HolderHashes
 
 
 class PostgresGroup:
     def __init__(self, link: Link, memories: Memories, references: ReferenceNumbers) -> None:
         self._link = link
-        self._offers, self._seat_maps, self._busy_waitlists = memories
+        self._offers, self._seat_maps, self._busy_waitlists, self._waitlists, self._hashes = (
+            memories
+        )
         self._references = references
+        self._queues: Mapping[SessionKey, KeptWaitlist] = {}  # of the locked waitlists
         self._transaction_id = 0
-        self._position = 0  # in the log of facts
+        self.position = 0  # of its facts in their log
         self.is_over = True  # until a transaction is open, there is nothing to roll back
 
     def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
@@ -93,15 +101,16 @@ class PostgresGroup:
             wait_for is None
         )  # not in a patient lane: its work is large
         with self._link.exchange() as connection:
-            begin(connection, organizations)
+            begin(connection, organizations, sql.SET_ORGANIZATIONS_OF_GROUP)
             if wait_for is not None and wait_for.kind in _WAITED_FOR:
                 connection.execute(_WAITED_FOR[wait_for.kind], wait_for[1:])
-            reading = Reading(connection, ordered, wanted)
+            reading = Reading(connection, ordered, wanted, self._waitlists)
             ledger = reading.ledger()
             self._transaction_id = reading.transaction_id
-            self._position = reading.position
+            self.position = reading.position
             ledger.sessions = self._current_sessions(connection, reading.session_versions)
             if ledger.waitlists:
+                self._queues = reading.queues
                 self._busy_waitlists.saw(ledger.waitlists.values())
                 ledger.seatings = self._seatings(connection, ledger, wanted)
             for key in wanted.new_holds:
@@ -139,9 +148,10 @@ class PostgresGroup:
         return known | self._offers.load(connection, stale) if stale else known
 
     def write_and_commit(self, writes: GroupWrites) -> None:
+        versions = self._new_versions(writes.ledger) if writes.ledger.waitlists else {}
         with self._link.exchange() as connection:
             try:
-                write_group(connection, writes, str(self._position))
+                write_group(connection, writes, str(self.position), versions, self._hashes)
                 commit = connection.execute(sql.COMMIT)
                 connection.send()
             except psycopg.Error as error:
@@ -154,6 +164,18 @@ class PostgresGroup:
             self.is_over = True
         if writes.ledger.waitlists:
             self._busy_waitlists.saw(writes.ledger.waitlists.values())
+        for key, version in versions.items():
+            kept = self._queues[key].after(version, writes.ledger.waitlists[key], self.position)
+            self._waitlists.keep(key, kept)
+
+    def _new_versions(self, ledger: Ledger) -> dict[SessionKey, UUID]:
+        """The new versions of waitlists that have changed, or have none yet."""
+        version = uuid4()
+        return {
+            key: version
+            for key, waitlist in ledger.waitlists.items()
+            if waitlist.is_dirty() or self._queues[key].version is None
+        }
 
     def _token(self, writes: GroupWrites) -> CommitToken:
         return CommitToken(self._transaction_id, writes.witness())
@@ -170,8 +192,16 @@ def _is_certainly_rolled_back(error: psycopg.Error) -> bool:
 class Reading:
     """The statements of the first round trip, sent together and read afterwards."""
 
-    def __init__(self, connection: Pipeline, ordered: Sequence[Resource], wanted: Wanted) -> None:
+    def __init__(
+        self,
+        connection: Pipeline,
+        ordered: Sequence[Resource],
+        wanted: Wanted,
+        waitlists: WaitlistCache,
+    ) -> None:
         self._connection = connection
+        self._waitlists_kept = waitlists
+        self.queues: dict[SessionKey, KeptWaitlist] = {}  # of the locked waitlists
         of_kind: dict[ResourceKind, list[Resource]] = {}
         for resource in ordered:
             of_kind.setdefault(resource.kind, []).append(resource)
@@ -185,7 +215,7 @@ class Reading:
         names = [advisory_name(resource) for resource in self._advisory]
         shared = [resource.kind is ResourceKind.SESSION for resource in self._advisory]
         self._got = connection.execute(
-            sql.TRY_ADVISORY_LOCKS, (rows.array(names), rows.array(shared))
+            sql.TRY_ADVISORY_LOCKS, (rows.wire_array(names), rows.wire_array(shared))
         )
         self._waitlist_rows = self._send(sql.LOCK_WAITLISTS, self._waitlists)
         self._pool_rows = self._send(sql.LOCK_POOLS, self._pools)
@@ -203,22 +233,22 @@ class Reading:
         connection, wanted = self._connection, self._wanted
         unseen = [hold for hold in self._holds if hold[1:] not in wanted.known]
         self._existing = self._send(sql.EXISTING_HOLDS, unseen)
-        self._queues = (
-            QueueQueries(connection, _session_keys(self._waitlists), wanted.look_ahead)
-            if self._waitlists
-            else None
-        )
-        self._holdings = _send_holdings(connection, wanted.holdings) if wanted.holdings else []
+        self._queues = self._send_queues() if self._waitlists else None
+        self._holdings = HoldingQueries(connection, wanted.holdings) if wanted.holdings else None
         sessions = of_kind.get(ResourceKind.SESSION, [])
         self.session_versions: Iterable[Row] = self._send(sql.SESSION_VERSIONS, sessions) or ()
         self._lapsed = self._send(sql.LAPSED_UNITS, self._pools)
         keys = of_kind.get(ResourceKind.IDEMPOTENCY_KEY, [])
         self._answers = self._send(sql.RECORDED_ANSWERS, keys)
         self._receipts = _read_receipts(connection, wanted) if wanted.receipts else None
-        payments = rows.columns(wanted.payments) if wanted.payments else None
+        payments = rows.wire_columns(wanted.payments) if wanted.payments else None
         self._paid = connection.execute(sql.PAID_ORDERS, payments) if payments else None
-        carts = rows.columns(wanted.carts) if wanted.carts else None
+        carts = rows.wire_columns(wanted.carts) if wanted.carts else None
         self._carts = connection.execute(waiting_sql.NEWEST_OF_CARTS, carts) if carts else None
+
+    def _send_queues(self) -> QueueReading:
+        keys = _session_keys(self._waitlists)
+        return QueueReading(self._connection, self._waitlists_kept, keys)
 
     def ledger(self) -> Ledger:
         ((now, transaction_id, *_),) = self._clock  # tests slow it with one more column
@@ -235,8 +265,8 @@ class Reading:
             self.position = max(self.position, xid)
         if self._hold_rows is not None:
             ledger.holds = {hold.key: hold for hold in self._locked_holds(self._hold_rows)}
-        if self._wanted.holdings:
-            self._read_holdings(ledger)
+        if self._holdings is not None:
+            ledger.holdings = self._holdings.holdings()
         if self._queues is not None:
             self._read_waitlists(ledger, self._queues)
         for organization_id, digest, fingerprint, body in self._answers or ():
@@ -249,25 +279,20 @@ class Reading:
         for organization_id, cart, hold_id in self._carts or ():
             ledger.carts[organization_id, cart] = (organization_id, hold_id)
         ledger.skipped = self._skipped(ledger)
+        if ledger.holdings and ledger.skipped:
+            ledger.forget_unlocked_holdings()
         return ledger
 
-    def _read_holdings(self, ledger: Ledger) -> None:
-        found: dict[tuple[SessionKey, UUID], list[Hold]] = {
-            (holding.session_key, holding.holder.key): [] for holding in self._wanted.holdings
-        }
-        for hold in (hold_from_row(row) for cursor in self._holdings for row in cursor):
-            # The database and our code may disagree on which addresses are equal.
-            found.setdefault((hold.session_key, hold.holder.key), []).append(hold)
-        ledger.holdings = {key: tuple(holds) for key, holds in found.items()}
-
-    def _read_waitlists(self, ledger: Ledger, queues: QueueQueries) -> None:
-        is_settled: dict[SessionKey, bool] = {
-            (organization_id, session_id): value
-            for organization_id, session_id, value in self._waitlist_rows or ()
-        }
-        waitlists = queues.waitlists(is_settled)
-        ledger.waitlists = {key: waitlists[key] for key in is_settled}
-        self.position = max(self.position, queues.position)
+    def _read_waitlists(self, ledger: Ledger, queues: QueueReading) -> None:
+        is_settled: dict[SessionKey, bool] = {}
+        versions: dict[SessionKey, UUID | None] = {}
+        for organization_id, session_id, value, version in self._waitlist_rows or ():
+            key: SessionKey = (organization_id, session_id)
+            is_settled[key], versions[key] = value, version
+        self.queues = queues.states(versions)
+        for key, kept in self.queues.items():
+            ledger.waitlists[key] = kept.waitlist.copy(is_settled=is_settled[key])
+            self.position = max(self.position, kept.position)
 
     def _locked_holds(self, locked: Rows) -> Iterator[Hold]:
         """As the survey saw them; those changed since are read again."""
@@ -280,7 +305,7 @@ class Reading:
             else:
                 changed.append((organization_id, hold_id))
         if changed:
-            columns = rows.columns(changed)
+            columns = rows.wire_columns(changed)
             yield from map(hold_from_row, self._connection.execute(sql.SURVEY_HOLDS, columns))
 
     def _skipped(self, ledger: Ledger) -> frozenset[Resource]:
@@ -310,25 +335,8 @@ class Reading:
         return [seat for seat in missing if seat[1:] in existing]
 
 
-def _send_holdings(connection: Pipeline, holdings: Sequence[Holding]) -> list[Rows]:
-    """One query for holders with a user id, one for the others, without duplicates."""
-    users: set[tuple[OrganizationId, SessionId, str]] = set()
-    addresses: set[tuple[OrganizationId, SessionId, str]] = set()
-    for (organization_id, session_id), holder in holdings:
-        if holder.user_id is not None:
-            users.add((organization_id, session_id, holder.user_id))
-        elif holder.email is not None:
-            addresses.add((organization_id, session_id, holder.email.normalized))
-    questions = ((sql.HOLDINGS_BY_USER, users), (sql.HOLDINGS_BY_EMAIL, addresses))
-    return [
-        connection.execute(statement, rows.columns(wanted))
-        for statement, wanted in questions
-        if wanted
-    ]
-
-
 def _read_receipts(connection: Pipeline, wanted: Wanted) -> Rows:
-    return connection.execute(sql.RECEIPTS, rows.columns(map(_receipt_row, wanted.receipts)))
+    return connection.execute(sql.RECEIPTS, rows.wire_columns(map(_receipt_row, wanted.receipts)))
 
 
 def _receipt_row(taken_in: tuple[OrganizationId, Receipt]) -> rows.Row:
@@ -340,8 +348,8 @@ def _session_keys(waitlists: Sequence[Resource]) -> list[SessionKey]:
     return [(resource.organization_id, SessionId(resource.name)) for resource in waitlists]
 
 
-def _names(resources: Sequence[Resource]) -> tuple[str, str]:
+def _names(resources: Sequence[Resource]) -> tuple[Any, Any]:
     return (
-        rows.array([resource.organization_id for resource in resources]),
-        rows.array([resource.name for resource in resources]),
+        rows.wire_array([resource.organization_id for resource in resources]),
+        rows.wire_array([resource.name for resource in resources]),
     )

@@ -6,9 +6,10 @@ the lock order. A join would leave both to the planner.
 
 from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS
 from holdfast.adapters.postgres.seats.rows import SEAT_COLUMNS, SEAT_PLACE
-from holdfast.domain.policy import POLICY_FIELDS, WAITING_PLACES_MAX
+from holdfast.domain.policy import HOLDER_UNITS_MAX, POLICY_FIELDS
 
-HOLDINGS_MAX = WAITING_PLACES_MAX + 14
+# Each hold has at least one unit, so this many are more than any limit allows.
+HOLDINGS_MAX = HOLDER_UNITS_MAX + 1
 
 
 def policy_of(table: str) -> str:
@@ -23,6 +24,12 @@ DISCARD_PLANS = "DISCARD PLANS"
 
 # Row-level security: the organizations of this transaction, for this transaction only.
 SET_ORGANIZATIONS = "SELECT set_config('holdfast.organizations', %s, true)"
+# A group also says that it gives the waitlists that it changes a new version. Without that, a
+# trigger removes the version (migration 0017).
+SET_ORGANIZATIONS_OF_GROUP = """
+SELECT set_config('holdfast.organizations', %s, true),
+    set_config('holdfast.versions_waitlists', 'true', true)
+"""
 
 # (1) sessions, shared, then (2) keys: in this order, and without waiting.
 TRY_ADVISORY_LOCKS = """
@@ -34,7 +41,7 @@ FROM unnest(%s::bigint[], %s::boolean[]) AS wanted (name, is_shared)
 # (3) waitlists, then pools. Rows locked by others are left out, and their commands wait in a lock
 # queue.
 LOCK_WAITLISTS = """
-SELECT w.organization_id, w.session_id, w.is_settled
+SELECT w.organization_id, w.session_id, w.is_settled, w.version
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
 CROSS JOIN LATERAL (
     SELECT * FROM waitlist
@@ -106,23 +113,96 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-# The active and waiting holds of a person: by user id if there is one, like Holder.key. One active
-# hold proves that there is one, and a few more are read in case this group ends it; waiting ones
-# are counted, so they come first, and all of them. The partial index has this same condition, so
-# ended holds are not read.
+# What a person has in a session: by user id if there is one, like Holder.key. With an event, what
+# the person has in all its sessions, bought there, and when the last places were given up. One
+# statement, so one snapshot. An event can have thousands of sessions, and a person few: so the
+# person's sessions are found first, each with one probe of the index. Every part finds its rows by
+# an index that has no others: ended holds are not read to find live ones, nor released ones to find
+# sold ones. (Not `status = 'active'`: the planner might read everybody's lapsed holds of the
+# session.) If there are too many, waiting holds and carts come first, because their number is
+# limited separately, with those of the session in question.
 _HOLDINGS = f"""
-SELECT {HOLD_COLUMNS}
-FROM unnest(%s::uuid[], %s::uuid[], %s::text[]) AS wanted (organization_id, session_id, name)
+SELECT wanted.number, live.holds, sold.units, given_up.at
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[]) WITH ORDINALITY
+    AS wanted (organization_id, session_id, event_id, name, number)
 CROSS JOIN LATERAL (
-    SELECT * FROM hold
-    WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
-        AND {{of_holder}} AND status IN ('waiting', 'active')
-        AND expires_at > statement_timestamp()
-    ORDER BY status DESC LIMIT {HOLDINGS_MAX}
-) h
+    WITH RECURSIVE visited (id) AS (
+        SELECT (
+            SELECT session_id FROM hold
+            WHERE organization_id = wanted.organization_id AND {{named}}
+            ORDER BY session_id LIMIT 1)
+        WHERE wanted.event_id IS NOT NULL
+        UNION ALL
+        SELECT (
+            SELECT session_id FROM hold
+            WHERE organization_id = wanted.organization_id AND {{named}}
+                AND session_id > visited.id
+            ORDER BY session_id LIMIT 1)
+        FROM visited WHERE visited.id IS NOT NULL
+    )
+    SELECT array_agg(s.id) AS of_event
+    FROM visited
+    CROSS JOIN LATERAL (
+        SELECT id, event_id FROM session
+        WHERE organization_id = wanted.organization_id AND id = visited.id
+        OFFSET 0
+    ) s
+    WHERE s.event_id = wanted.event_id
+) sessions
+CROSS JOIN LATERAL (
+    SELECT json_agg(json_build_array(
+        h.id, h.session_id, h.quantity, h.expires_at, h.status = 'waiting', h.is_cart)) AS holds
+    FROM (
+        SELECT found.*
+        FROM unnest(
+            CASE WHEN wanted.event_id IS NULL THEN ARRAY[wanted.session_id]
+                 ELSE sessions.of_event END) AS s (id)
+        CROSS JOIN LATERAL (
+            SELECT id, session_id, quantity, expires_at, status, is_cart FROM hold
+            WHERE organization_id = wanted.organization_id AND session_id = s.id
+                AND {{of_holder}} AND status IN ('waiting', 'active')
+                AND expires_at > statement_timestamp()
+            ORDER BY status = 'waiting' OR is_cart DESC LIMIT {HOLDINGS_MAX}
+        ) found
+        ORDER BY found.status = 'waiting' OR found.is_cart OR s.id = wanted.session_id DESC
+        LIMIT {HOLDINGS_MAX}
+    ) h
+) live
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(h.quantity), 0)::integer AS units
+    FROM (
+        SELECT found.quantity
+        FROM unnest(sessions.of_event) AS s (id)
+        CROSS JOIN LATERAL (
+            SELECT quantity FROM hold
+            WHERE organization_id = wanted.organization_id AND session_id = s.id
+                AND {{of_holder}} AND status = 'converted' AND given_up_at IS NULL
+            LIMIT {HOLDINGS_MAX}
+        ) found
+        LIMIT {HOLDINGS_MAX}
+    ) h
+) sold
+CROSS JOIN LATERAL (
+    SELECT max(greatest(
+        (SELECT given_up_at FROM hold
+         WHERE organization_id = wanted.organization_id AND session_id = s.id
+             AND {{of_holder}} AND given_up_at IS NOT NULL
+         ORDER BY given_up_at DESC LIMIT 1),
+        (SELECT expires_at FROM hold
+         WHERE organization_id = wanted.organization_id AND session_id = s.id
+             AND {{of_holder}} AND status IN ('waiting', 'active') AND held_at IS NOT NULL
+             AND expires_at <= statement_timestamp()
+         ORDER BY expires_at DESC LIMIT 1)
+    )) AS at
+    FROM unnest(sessions.of_event) AS s (id)
+) given_up
 """  # noqa: S608
-HOLDINGS_BY_EMAIL = _HOLDINGS.format(of_holder="email_key = wanted.name AND user_id IS NULL")
-HOLDINGS_BY_USER = _HOLDINGS.format(of_holder="user_id = wanted.name")
+HOLDINGS_BY_EMAIL = _HOLDINGS.format(
+    named="email_key = wanted.name", of_holder="email_key = wanted.name AND user_id IS NULL"
+)
+HOLDINGS_BY_USER = _HOLDINGS.format(
+    named="user_id = wanted.name", of_holder="user_id = wanted.name"
+)
 
 # Under the session's lock, the version shows whether the cached catalog is current.
 SESSION_VERSIONS = """
@@ -296,3 +376,4 @@ WITNESS = "SELECT version >= %s FROM hold WHERE organization_id = %s AND id = %s
 PRUNE_ANSWERS = "SELECT holdfast_prune_answers(%s, %s)"
 PRUNE_FACTS = "SELECT holdfast_prune_facts(%s::smallint, %s::double precision, %s)"
 PRUNE_RECEIPTS = "SELECT holdfast_prune_receipts(%s::double precision, %s)"
+PRUNE_REVOCATIONS = "SELECT holdfast_prune_revocations(%s::double precision, %s)"

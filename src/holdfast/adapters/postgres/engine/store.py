@@ -19,7 +19,8 @@ from holdfast.adapters.postgres.engine.rows import columns
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
-from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists, QueueQueries
+from holdfast.adapters.postgres.waitlist.cache import WaitlistCache, survey_waitlists
+from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import (
     Needs,
@@ -28,6 +29,7 @@ from holdfast.domain.group.footprint import (
     seats_to_survey,
     waitlists_to_survey,
 )
+from holdfast.domain.holder_hash import NO_HASHES, HolderHashes
 from holdfast.domain.holds.eviction import EVICTIONS_MAX
 from holdfast.domain.ids import (
     BlockId,
@@ -37,29 +39,26 @@ from holdfast.domain.ids import (
     SessionKey,
 )
 from holdfast.domain.seats.seat_plan import Seating
-from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
 from holdfast.ports.store import CommitState, CommitToken, StoreUnavailable
 
 # How long to ask about a transaction whose connection was lost during COMMIT.
 RESOLVE_SECONDS = 3.0
 RESOLVE_PAUSE_SECONDS = 0.05
-# Only the owner of a waitlist's lock needs to know whether it is settled.
-_UNTOLD: dict[SessionKey, bool] = {}
 
 
 class PostgresStore:
     """Shared by the lanes of a process; each lane has its own connection."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, hashes: HolderHashes = NO_HASHES) -> None:
         self._url = url
-        self._memories = Memories(OfferCache(), SeatMaps(), BusyWaitlists())
+        self.memories = Memories(OfferCache(), SeatMaps(), BusyWaitlists(), WaitlistCache(), hashes)
         self._watchdog = Watchdog()
 
     def connect(self) -> "PostgresConnection":
         # A new connection may reach another server, after a failover, where the same version of a
         # session has other contents.
-        link = Link(self._url, self._watchdog, on_open=self._memories.offers.clear)
-        return PostgresConnection(link, self._memories)
+        link = Link(self._url, self._watchdog, on_open=self.memories.offers.clear)
+        return PostgresConnection(link, self.memories)
 
 
 class PostgresConnection:
@@ -145,7 +144,7 @@ class _Surveyor:
     """Reads what a group may need, without locks."""
 
     def __init__(self, memories: Memories) -> None:
-        self._offers, self._seat_maps, self._busy_waitlists = memories
+        self._offers, self._seat_maps, self._busy_waitlists, self._waitlists, _ = memories
 
     def known(self, needs: Needs) -> Survey | None:
         """The survey from caches alone, or None if that is not enough."""
@@ -186,7 +185,12 @@ class _Surveyor:
             carts=carts,
             busy_waitlists=self._busy_waitlists.among(sessions),
         )
-        seen = replace(seen, waitlists=_waitlists(connection, waitlists_to_survey(needs, seen)))
+        seen = replace(
+            seen,
+            waitlists=survey_waitlists(
+                connection, self._waitlists, waitlists_to_survey(needs, seen)
+            ),
+        )
         seats = seats_to_survey(needs, seen)
         seatings = self._seatings(connection, seats, sessions, is_patient)
         return replace(
@@ -217,12 +221,6 @@ class _Surveyor:
 def _is_more_needed(needs: Needs, seen: Survey) -> bool:
     seats = seats_to_survey(needs, seen)
     return bool(seats.seatings or seats.blocks_of or waitlists_to_survey(needs, seen))
-
-
-def _waitlists(connection: Statements, keys: frozenset[SessionKey]) -> dict[SessionKey, Waitlist]:
-    if not keys:
-        return {}
-    return QueueQueries(connection, sorted(keys), LOOK_AHEAD).waitlists(_UNTOLD)
 
 
 def _rows(connection: Statements, statement: str, keys: Collection[Sequence[Any]]) -> Iterable[Row]:

@@ -1,6 +1,6 @@
 """The SQL that writes a group's decisions: a few statements for a group of any size."""
 
-from holdfast.adapters.postgres.audit.rows import NEW_ATTEMPT, NEW_ENTRY
+from holdfast.adapters.postgres.audit.rows import AGED_ATTEMPT, NEW_ATTEMPT, NEW_ENTRY
 from holdfast.adapters.postgres.facts.rows import NEW_FACT
 from holdfast.adapters.postgres.holds.rows import (
     CHANGED_HOLD,
@@ -115,9 +115,12 @@ INSERT INTO audit (at, {NEW_ENTRY})
 SELECT %s, {NEW_ENTRY.stored} FROM {NEW_ENTRY.unnested("entry")}
 """  # noqa: S608
 
-# Refused attempts changed nothing: there is no old value, and the new one is the refusal.
+# Refused attempts changed nothing: there is no old value, and the new one is the refusal. They have
+# waited to be written; one that has waited for days must not fall into a dropped partition.
 INSERT_ATTEMPTS = f"""
-INSERT INTO audit ({NEW_ATTEMPT}) SELECT {NEW_ATTEMPT.stored} FROM {NEW_ATTEMPT.unnested("entry")}
+INSERT INTO audit (at, {NEW_ATTEMPT})
+SELECT statement_timestamp() - make_interval(secs => least(age, 86400)), {NEW_ATTEMPT.stored}
+FROM {AGED_ATTEMPT.unnested("entry")}
 """  # noqa: S608
 
 INSERT_ANSWERS = """

@@ -1,12 +1,13 @@
 """Writes a group's results in a few set-based statements."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any
+from uuid import UUID
 
-from holdfast.adapters.postgres.audit.rows import audit_row
+from holdfast.adapters.postgres.audit.rows import audit_rows
 from holdfast.adapters.postgres.connections.pipeline import Pipeline, Row, Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
@@ -23,8 +24,9 @@ from holdfast.adapters.postgres.seats.rows import changed_seat_row
 from holdfast.adapters.postgres.waitlist.rows import write_places, write_queues
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import FactType, Transition
+from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.ids import HoldKey
+from holdfast.domain.ids import HoldKey, SessionKey
 from holdfast.domain.slices import Rests
 from holdfast.ports.store import GroupWrites
 
@@ -89,28 +91,42 @@ def _joined(statements: Sequence[str]) -> str:
     return f"WITH {named} {last}"
 
 
-def write_group(pipeline: Pipeline, writes: GroupWrites, position: str) -> None:
-    """`position` is the position of the group's facts in the log."""
+def write_group(
+    pipeline: Pipeline,
+    writes: GroupWrites,
+    position: str,
+    versions: Mapping[SessionKey, UUID],
+    hashes: HolderHashes,
+) -> None:
+    """`position` is the position of the group's facts in the log; `versions` are the new ones of
+    waitlists."""
     connection = JoinedStatements(pipeline)
     now, transitions = writes.ledger.now, writes.transitions
     if transitions:
         _write_pools(connection, writes)
         _write_lapse(connection, writes.ledger)
         _write_holds(connection, writes, position)
-        if any(each.after.waiting or (each.before and each.before.waiting) for each in transitions):
+        waiting = [
+            each
+            for each in transitions
+            if each.after.waiting or (each.before and each.before.waiting)
+        ]
+        if waiting:
+            # Otherwise, other processes would not notice the change.
+            assert all(each.after.session_key in versions for each in waiting)
             write_places(connection, writes.waiting_places())
-    if writes.ledger.waitlists:
-        write_queues(connection, writes.ledger.waitlists.values())
-    seats = writes.changed_seats() if writes.ledger.seats else []
+    if versions:
+        write_queues(connection, writes.ledger.waitlists, versions)
+    seats = writes.ledger.moved_seats
     if seats:
-        changed = rows.columns(map(changed_seat_row, seats))
+        changed = rows.wire_columns(map(changed_seat_row, seats.values()))
         connection.execute(sql.UPDATE_SEATS, (position, *changed))
     if len(transitions) > WRITTEN_AT_ONCE_MAX:
         connection.start()
     if transitions or seats:
-        facts = rows.columns(map(fact_row, writes.facts()))
+        facts = rows.wire_columns(map(fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))
-        entries = rows.columns(map(audit_row, writes.audit()))
+        entries = rows.wire_columns(audit_rows(writes.audit(), hashes))
         connection.execute(sql.INSERT_AUDIT, (now, *entries))
     if writes.checkouts or writes.orders:
         _write_orders(connection, writes)
@@ -123,17 +139,17 @@ def _write_orders(connection: JoinedStatements, writes: GroupWrites) -> None:
     """PostgreSQL and this thread take turns on a large order, with pauses for everybody else."""
     now = writes.ledger.now
     if writes.checkouts:
-        checkouts = rows.columns(map(checkout_row, writes.checkouts))
+        checkouts = rows.wire_columns(map(checkout_row, writes.checkouts))
         connection.execute(sql.INSERT_CHECKOUTS, (now, *checkouts))
     if writes.orders:
-        orders = rows.columns(map(order_row, writes.orders))
+        orders = rows.wire_columns(map(order_row, writes.orders))
         connection.execute(sql.INSERT_ORDERS, (now, *orders))
         tickets = (ticket for order in writes.orders for ticket in ticket_rows(order))
         is_large = any(len(order.tickets) > TICKETS_PER_STATEMENT for order in writes.orders)
         count = sum(len(order.tickets) for order in writes.orders)
         rests = Rests(count // TICKETS_PER_STATEMENT)
         while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
-            connection.execute(sql.INSERT_TICKETS, rows.columns(some))
+            connection.execute(sql.INSERT_TICKETS, rows.wire_columns(some))
             if is_large:
                 with rests.after_step():
                     connection.send()
@@ -152,15 +168,15 @@ def _write_answers(connection: Statements, writes: GroupWrites) -> None:
         if key.receipt is not None
     ]
     if answers:
-        connection.execute(sql.INSERT_ANSWERS, (now, *rows.columns(answers)))
+        connection.execute(sql.INSERT_ANSWERS, (now, *rows.wire_columns(answers)))
     if receipts:
-        connection.execute(sql.INSERT_RECEIPTS, (now, *rows.columns(receipts)))
+        connection.execute(sql.INSERT_RECEIPTS, (now, *rows.wire_columns(receipts)))
 
 
 def _write_pools(connection: Statements, writes: GroupWrites) -> None:
     moved = [writes.ledger.pools[pool_id] for pool_id in writes.ledger.moved_pools]
     if moved:
-        counters = rows.columns(
+        counters = rows.wire_columns(
             (pool.organization_id, pool.id, pool.held, pool.sold) for pool in moved
         )
         connection.execute(sql.UPDATE_POOLS, counters)
@@ -174,9 +190,9 @@ def _write_lapse(connection: Statements, ledger: Ledger) -> None:
         if units:
             (added if units > 0 else subtracted).append(move)
     if added:
-        connection.execute(sql.ADD_LAPSE, rows.columns(added))
+        connection.execute(sql.ADD_LAPSE, rows.wire_columns(added))
     if subtracted:
-        *buckets, subtractions = rows.columns(subtracted)
+        *buckets, subtractions = rows.wire_columns(subtracted)
         connection.execute(sql.SUBTRACT_LAPSE, (*buckets, subtractions))
         connection.execute(sql.DELETE_EMPTY_LAPSE, buckets)
 
@@ -196,7 +212,7 @@ def _write_holds(connection: Statements, writes: GroupWrites, position: str) -> 
     if before:
         _update_holds(connection, before, writes, position)
     if new:
-        columns = rows.columns(map(new_hold_row, new.values()))
+        columns = rows.wire_columns(map(new_hold_row, new.values()))
         connection.execute(sql.INSERT_HOLDS, (now, now, position, *columns))
     if after:
         _update_holds(connection, after, writes, position)
@@ -209,8 +225,8 @@ def _update_holds(
     contents = _with_other_contents(writes.transitions)
     other = [contents_row(hold) for hold in holds if hold.key in contents]
     if other:
-        connection.execute(sql.UPDATE_CONTENTS, rows.columns(other))
-    changed = rows.columns(map(changed_hold_row, holds))
+        connection.execute(sql.UPDATE_CONTENTS, rows.wire_columns(other))
+    changed = rows.wire_columns(map(changed_hold_row, holds))
     connection.execute(sql.UPDATE_HOLDS, (position, *changed))
 
 
@@ -243,8 +259,8 @@ def _write_lines(connection: Statements, transitions: Sequence[Transition]) -> N
                 for line in transition.removed_lines()
             )
     if plain:
-        connection.execute(sql.INSERT_LINES, rows.columns(plain))
+        connection.execute(sql.INSERT_LINES, rows.wire_columns(plain))
     if with_more:
-        connection.execute(sql.INSERT_LINES_WITH_MORE, rows.columns(with_more))
+        connection.execute(sql.INSERT_LINES_WITH_MORE, rows.wire_columns(with_more))
     if removed:
-        connection.execute(sql.REMOVE_LINES, rows.columns(removed))
+        connection.execute(sql.REMOVE_LINES, rows.wire_columns(removed))

@@ -26,7 +26,7 @@ SELECT holdfast_log_is_ahead(%s) OR EXISTS (
 # then either ended, or gets a higher number.
 _LOCK = """
 SET LOCAL lock_timeout = '30s';
-LOCK TABLE pool, seat, hold, outbox, relay_cursor, fact_horizon IN EXCLUSIVE MODE
+LOCK TABLE waitlist, pool, seat, hold, outbox, relay_cursor, fact_horizon IN EXCLUSIVE MODE
 """
 
 # To just before the first fact that may not have been relayed: better twice than never. Facts
@@ -45,8 +45,10 @@ UPDATE relay_cursor c SET xid = pg_current_xact_id(), seq = coalesce(
 _MOVE_FACTS = "UPDATE outbox SET xid = pg_current_xact_id()"
 
 # Clients that poll have a cursor of the other PostgreSQL, and have to start over. Clients that
-# follow a seat map get all of it again.
+# follow a seat map get all of it again. Servers forget the waitlists in their memory, with the
+# positions of their parties.
 _MOVE_THE_REST = """
+UPDATE waitlist SET version = NULL;
 UPDATE fact_horizon SET xid = pg_current_xact_id(), seq = 0;
 UPDATE hold SET changed_xid = pg_current_xact_id() WHERE changed_xid > pg_current_xact_id();
 UPDATE seat SET changed_xid = pg_current_xact_id(), told_xid = pg_current_xact_id()

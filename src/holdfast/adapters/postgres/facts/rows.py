@@ -5,9 +5,9 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from uuid_utils.compat import uuid7
+from uuid_utils import uuid7
 
-from holdfast.adapters.postgres.engine.rows import ColumnList, Row
+from holdfast.adapters.postgres.engine.rows import ColumnList, Json, Row
 from holdfast.domain.facts import Fact
 from holdfast.ports.facts.log import PARTITIONS, Position, StoredFact
 
@@ -25,13 +25,13 @@ def fact_row(fact: Fact) -> Row:
     assert subject is not None
     return (
         fact.organization_id,
-        uuid7(),
+        str(uuid7()),
         fact.hold_id,
         fact.seat_id,
         fact.version,
         fact.type.value,
         subject.int % PARTITIONS,
-        _json.encode(fact.payload).decode(),
+        Json(_json.encode(fact.payload)),
     )
 
 

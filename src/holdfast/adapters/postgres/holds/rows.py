@@ -36,7 +36,7 @@ HOLD_COLUMNS = """
 h.organization_id, h.id, h.session_id, h.reference, h.customer_email, h.user_id, h.currency,
 h.status, h.version, h.created_at, h.updated_at, h.held_at, h.expires_at, h.confirmed_at,
 h.cancelled_at, h.expired_at, h.source, h.cart_token, h.notes, h.metadata, h.warn_at,
-h.checkout_id, h.order_id, h.revives, h.is_cart,
+h.checkout_id, h.order_id, h.revives, h.is_cart, h.extensions, h.given_up_at,
 CASE WHEN h.status = 'waiting' THEN (
     SELECT json_build_array(w.line_id, w.since, w.passes_seen) FROM waiting_place w
     WHERE w.organization_id = h.organization_id AND w.hold_id = h.id) END,
@@ -84,6 +84,8 @@ def hold_from_row(row: Iterable[Any]) -> Hold:
         order_id,
         revives,
         is_cart,
+        extensions,
+        given_up_at,
         waiting,
         lines,
     ) = row
@@ -109,6 +111,8 @@ def hold_from_row(row: Iterable[Any]) -> Hold:
         order_id=order_id,
         revives=revives,
         is_cart=is_cart,
+        extensions=extensions,
+        given_up_at=given_up_at,
         waiting=None if waiting is None else _place_from_json(*waiting),
         lines=tuple(_line_from_json(line) for line in lines),
     )
@@ -210,7 +214,8 @@ def new_hold_row(hold: Hold) -> Row:
 CHANGED_HOLD = ColumnList(
     "organization_id uuid, id uuid, status text, version integer, updated_at timestamptz,"
     " expires_at timestamptz, due_at timestamptz, warn_at timestamptz, confirmed_at timestamptz,"
-    " cancelled_at timestamptz, expired_at timestamptz, checkout_id uuid, order_id uuid"
+    " cancelled_at timestamptz, expired_at timestamptz, checkout_id uuid, order_id uuid,"
+    " extensions smallint, given_up_at timestamptz"
 )
 changed_hold_row = attrgetter(*CHANGED_HOLD)
 

@@ -20,6 +20,7 @@ from holdfast.adapters.postgres.models.catalog import (
 )
 from holdfast.adapters.postgres.models.holds import AuditEntry, Fact, Hold, HoldLine, RelayCursor
 from holdfast.adapters.postgres.models.orders import Checkout, Order, Ticket
+from holdfast.adapters.postgres.models.people import LoginSession, Member, MemberSession, Person
 from holdfast.adapters.postgres.models.seats import Block, BlockPrice, Seat
 from holdfast.adapters.postgres.models.waitlist import WaitingLine, WaitingPlace, Waitlist
 
@@ -33,8 +34,12 @@ __all__ = [
     "Fact",
     "Hold",
     "HoldLine",
+    "LoginSession",
+    "Member",
+    "MemberSession",
     "Order",
     "Organization",
+    "Person",
     "Pool",
     "PoolLapse",
     "RelayCursor",

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from holdfast.domain.policy import POLICY_FIELDS
@@ -69,6 +70,12 @@ class Organization(PolicyRow):
     mail_footer = models.TextField("e-mail footer", null=True)
     pay_url = models.TextField("payment page", null=True)
     cart_url = models.TextField("cart page", null=True)
+    rate_seats_per_holder = models.TextField("seats per buyer", null=True)
+    rate_requests_per_key = models.TextField("requests per key", null=True)
+    rate_requests_per_holder = models.TextField("requests per buyer", null=True)
+    rate_requests_per_address = models.TextField("requests per address", null=True)
+    allowed_origins = ArrayField(models.TextField(), null=True)
+    anonymous_holders = models.BooleanField(null=True)
     created_at = models.DateTimeField()
 
     class Meta(PolicyRow.Meta):

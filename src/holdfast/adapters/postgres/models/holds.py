@@ -43,6 +43,8 @@ class Hold(OrganizationRow):
     revives = models.UUIDField(null=True)
     changed_xid = Xid8Field("transaction of the last facts")
     is_cart = models.BooleanField("held by a cart")
+    extensions = models.SmallIntegerField("extensions by its holder")
+    given_up_at = models.DateTimeField("given up without a sale at", null=True)
 
     class Meta(OrganizationRow.Meta):
         db_table = "hold"
@@ -124,6 +126,12 @@ class AuditEntry(OrganizationRow):
     user_agent = models.TextField(null=True)
     old = models.JSONField(null=True)
     new = models.JSONField()
+    session_id = models.UUIDField(null=True)
+    ticket_type_ids = ArrayField(models.UUIDField(), null=True)
+    cart = models.TextField(null=True)
+    holder = models.UUIDField(null=True)
+    holder_email = models.UUIDField(null=True)
+    acting_user = models.TextField(null=True)
 
     class Meta(OrganizationRow.Meta):
         db_table = "audit"

@@ -12,6 +12,7 @@ class Waitlist(OrganizationRow):
     session_id = models.UUIDField(primary_key=True)
     session = same_organization(Session, "session_id")
     is_settled = models.BooleanField()
+    version = models.UUIDField(null=True)
 
     class Meta(OrganizationRow.Meta):
         db_table = "waitlist"

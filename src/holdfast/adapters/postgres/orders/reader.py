@@ -69,6 +69,7 @@ def orders_query(
     """Only the conditions that are asked for, so that each combination finds its index."""
     asked = {
         "user_id": only.user_id,
+        "is_without_user": only.is_without_user,
         "email": only.email and only.email.normalized,
         "created_from": only.created_from,
         "created_before": only.created_before,

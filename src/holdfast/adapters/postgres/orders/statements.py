@@ -51,6 +51,7 @@ ORDER BY c.at DESC, c.id DESC LIMIT %(size)s + 1
 # Conditions on an order, or on a hold that has one: `at` and `id` are the order's.
 CONDITIONS = {
     "user_id": "x.user_id = %(user_id)s",
+    "is_without_user": "x.user_id IS NULL",
     "email": "x.email_key = %(email)s",
     "created_from": "{at} >= %(created_from)s",
     "created_before": "{at} < %(created_before)s",

@@ -1,15 +1,15 @@
 """Reads and writes the rows of waitlist queues."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from uuid import UUID
 
-from holdfast.adapters.postgres.connections.pipeline import Statements
+from holdfast.adapters.postgres.connections.pipeline import Row, Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.waitlist import statements as sql
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, SessionKey
-from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, place_of
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist, WaitlistQueue, place_of
 
 # All are forgotten at this many, to drop sessions that are no longer sold.
 BUSY_WAITLISTS_MAX = 10_000
@@ -39,30 +39,44 @@ class BusyWaitlists:
 class QueueQueries:
     """Queries for the queues of some sessions and their first parties."""
 
-    def __init__(self, connection: Statements, keys: Sequence[SessionKey], look_ahead: int) -> None:
+    def __init__(self, connection: Statements, keys: Sequence[SessionKey]) -> None:
         self._keys = keys
-        self.position = 0  # in the fact log, of the last facts of these parties
         columns = rows.columns(keys)
         self._queues = connection.execute(sql.QUEUES, columns)
-        self._parties = connection.execute(sql.FIRST_PARTIES, (*columns, look_ahead))
+        self._parties = connection.execute(sql.FIRST_PARTIES, (*columns, LOOK_AHEAD))
 
-    def waitlists(self, is_settled: Mapping[SessionKey, bool]) -> dict[SessionKey, Waitlist]:
+    def waitlists(self) -> dict[SessionKey, Waitlist]:
         """One waitlist per session, perhaps empty."""
-        first: dict[tuple[SessionKey, Any], list[Hold]] = {}
-        for xid, *columns in self._parties:
-            self.position = max(self.position, xid)
-            hold = hold_from_row(columns)
-            assert hold.waiting is not None
-            first.setdefault((hold.session_key, hold.waiting.queue_id), []).append(hold)
-        waitlists = {key: Waitlist(key, is_settled=is_settled.get(key, True)) for key in self._keys}
+        return {key: waitlist for key, (waitlist, _) in self.positioned().items()}
+
+    def positioned(self) -> dict[SessionKey, tuple[Waitlist, int]]:
+        """The waitlists, with the position in the fact log of the last facts of their parties."""
+        parties = Parties(self._parties)
+        waitlists = {key: Waitlist(key) for key in self._keys}
         for organization_id, session_id, id_, wants, *counted in self._queues:
             key: SessionKey = (organization_id, session_id)
             waiting, passes, opened_at, served = counted
-            parties = tuple(sorted(first.get((key, id_), ()), key=place_of))
             waitlists[key].queues[id_] = WaitlistQueue(
-                id_, frozenset(wants), waiting, passes, opened_at, served, parties
+                id_, frozenset(wants), waiting, passes, opened_at, served, parties.of(key, id_)
             )
-        return waitlists
+        return {key: (each, parties.positions.get(key, 0)) for key, each in waitlists.items()}
+
+
+class Parties:
+    """The parties in these rows by queue, and the position of their last facts by session."""
+
+    def __init__(self, found: Iterable[Row]) -> None:
+        self.positions: dict[SessionKey, int] = {}
+        self._of_queue: dict[tuple[SessionKey, UUID], list[Hold]] = {}
+        for xid, *columns in found:
+            hold = hold_from_row(columns)
+            assert hold.waiting is not None
+            key = hold.session_key
+            self.positions[key] = max(self.positions.get(key, 0), xid)
+            self._of_queue.setdefault((key, hold.waiting.queue_id), []).append(hold)
+
+    def of(self, key: SessionKey, queue_id: UUID) -> tuple[Hold, ...]:
+        return tuple(sorted(self._of_queue.get((key, queue_id), ()), key=place_of))
 
 
 def write_places(connection: Statements, moved: Mapping[HoldKey, Hold]) -> None:
@@ -78,26 +92,29 @@ def write_places(connection: Statements, moved: Mapping[HoldKey, Hold]) -> None:
         connection.execute(sql.PUT_PLACES, rows.columns(waiting))
 
 
-def write_queues(connection: Statements, waitlists: Iterable[Waitlist]) -> None:
+def write_queues(
+    connection: Statements,
+    waitlists: Mapping[SessionKey, Waitlist],
+    versions: Mapping[SessionKey, UUID],
+) -> None:
+    """Write the changed queues of the waitlists that get a new version."""
     ended: list[rows.Row] = []
     put: list[rows.Row] = []
-    settled: list[rows.Row] = []
-    for waitlist in waitlists:
-        key = waitlist.session_key
+    changed: list[rows.Row] = []
+    for key, version in versions.items():
+        waitlist = waitlists[key]
         for queue_id in waitlist.changed:
             queue = waitlist.queues.get(queue_id)
             if queue is None:
                 ended.append((*key, queue_id))
             else:
                 put.append((*key, *_queue_row(queue)))
-        if waitlist.is_settled is not waitlist.was_settled:
-            settled.append((*key, waitlist.is_settled))
+        changed.append((*key, waitlist.is_settled, version))
     if ended:
         connection.execute(sql.DELETE_QUEUES, rows.columns(ended))
     if put:
         connection.execute(sql.PUT_QUEUES, rows.columns(put))
-    if settled:
-        connection.execute(sql.SETTLE, rows.columns(settled))
+    connection.execute(sql.UPDATE_WAITLISTS, rows.columns(changed))
 
 
 def _queue_row(queue: WaitlistQueue) -> rows.Row:

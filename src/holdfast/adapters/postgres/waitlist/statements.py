@@ -23,6 +23,16 @@ CROSS JOIN LATERAL (
 ) h
 """  # noqa: S608
 
+# Without the lock, for the survey.
+VERSIONS = """
+SELECT w.organization_id, w.session_id, w.version
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM waitlist
+    WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
+    OFFSET 0
+) w
+"""
 QUEUES = """
 SELECT l.organization_id, l.session_id, l.id, l.wants, l.waiting, l.passes, l.opened_at, l.served
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
@@ -46,6 +56,23 @@ CROSS JOIN LATERAL (
     WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
         AND line_id = l.id
     ORDER BY since, hold_id LIMIT greatest(1, %s / l.lines)
+) p
+CROSS JOIN LATERAL (
+    SELECT * FROM hold
+    WHERE organization_id = wanted.organization_id AND id = p.hold_id
+    OFFSET 0
+) h
+"""  # noqa: S608
+# The same for a few queues of which too few parties are in memory.
+PARTIES_OF_QUEUES = f"""
+SELECT h.changed_xid::text::bigint, {HOLD_COLUMNS}
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::integer[])
+    AS wanted (organization_id, session_id, line_id, parties)
+CROSS JOIN LATERAL (
+    SELECT hold_id FROM waiting_place
+    WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
+        AND line_id = wanted.line_id
+    ORDER BY since, hold_id LIMIT wanted.parties
 ) p
 CROSS JOIN LATERAL (
     SELECT * FROM hold
@@ -83,10 +110,12 @@ DELETE FROM waiting_place USING unnest(%s::uuid[], %s::uuid[]) AS ended (organiz
 WHERE waiting_place.organization_id = ended.organization_id
     AND waiting_place.hold_id = ended.hold_id
 """
-SETTLE = """
-UPDATE waitlist SET is_settled = changed.is_settled
-FROM unnest(%s::uuid[], %s::uuid[], %s::boolean[])
-    AS changed (organization_id, session_id, is_settled)
+# A version is the name of one state of the queues, never used again: whoever finds the version that
+# it has in memory need not read them.
+UPDATE_WAITLISTS = """
+UPDATE waitlist SET is_settled = changed.is_settled, version = changed.version
+FROM unnest(%s::uuid[], %s::uuid[], %s::boolean[], %s::uuid[])
+    AS changed (organization_id, session_id, is_settled, version)
 WHERE waitlist.organization_id = changed.organization_id
     AND waitlist.session_id = changed.session_id
 """

@@ -20,6 +20,7 @@ from holdfast.entrypoints.admin.lists import (
     link_column,
 )
 from holdfast.entrypoints.admin.lookups import name_of, uuid_or_none
+from holdfast.entrypoints.admin.people.rights import visible
 from holdfast.entrypoints.admin.seats.hall import counted, seat_status_now
 
 BLOCKS_OFFERED_MAX = 100
@@ -113,7 +114,8 @@ class BlockFilter(admin.SimpleListFilter):
         if session_id is None:
             return []
         # Joins the organization, like every look-up by id alone.
-        blocks = models.Block.objects.filter(session_id=session_id).select_related("organization")
+        blocks = visible(request, models.Block.objects.filter(session_id=session_id))
+        blocks = blocks.select_related("organization")
         return [
             (str(block.id), block.name)
             for block in blocks.order_by("rank", "id")[:BLOCKS_OFFERED_MAX]

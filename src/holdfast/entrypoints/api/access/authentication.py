@@ -1,67 +1,98 @@
-"""The caller's credential: `Authorization: Bearer hk_...`."""
+"""The caller's credential: `Authorization: Bearer` with a secret key (`hk_...`), a member's session
+(`hs_...`) or a holder token (`ht_...`)."""
+
+from datetime import UTC, datetime, timedelta
 
 from holdfast.domain.access.scopes import Scope
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups, TooManyLookups
+from holdfast.entrypoints.api.access.networks import network_of
 from holdfast.entrypoints.api.access.tarpit import Tarpit
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.exchange import Call
 from holdfast.entrypoints.api.http.problems import Problem
 from holdfast.ports.access import Principal
 from holdfast.services.access.authentication import Authenticator, secret_hash
+from holdfast.services.access.tokens import HolderAccess
 
 _SCHEME = b"bearer "
+TOKEN_PREFIX = b"ht_"
+# The database decides when a token ends. Past this, our own clock is enough to refuse it.
+_CLOCKS_DIFFER_MAX = timedelta(minutes=1)
 
 
 class Bearer:
     """Recognizes most callers from their last request, looks the others up, and delays the answer
     to unknown ones."""
 
-    def __init__(self, authenticator: Authenticator, lookups: KeyLookups, tarpit: Tarpit) -> None:
+    def __init__(
+        self,
+        authenticator: Authenticator,
+        lookups: KeyLookups,
+        tokens: "Tokens",
+        tarpit: Tarpit,
+    ) -> None:
         self._authenticator = authenticator
         self._lookups = lookups
+        self._tokens = tokens
         self._tarpit = tarpit
 
     def recognized(self, call: Call) -> Principal | None:
-        """The caller of a cached key. Most callers are, and need no coroutine."""
+        """The caller of a cached credential. Most callers are, and need no coroutine."""
         authorization = call.headers.get(b"authorization", b"")
         if authorization[: len(_SCHEME)].lower() != _SCHEME:
             return None
-        hashed = secret_hash(authorization[len(_SCHEME) :].strip())
-        return None if hashed is None else self._authenticator.remembered(hashed)
+        secret = authorization[len(_SCHEME) :].strip()
+        hashed = secret_hash(secret)
+        if hashed is not None:
+            return self._authenticator.remembered(hashed)
+        return self._tokens.recognized(call, secret)
 
     async def authenticate(self, call: Call) -> Principal:
         authorization = call.headers.get(b"authorization", b"")
         if authorization[: len(_SCHEME)].lower() != _SCHEME:
-            problem = _unauthorized("Send your secret key as Authorization: Bearer", b"")
-            raise await self._delayed(call, problem)
-        hashed = secret_hash(sent_secret(call))
+            message = "Send your secret key or holder token as Authorization: Bearer"
+            raise await self._delayed(call, _unauthorized(message, b""))
+        secret = sent_secret(call)
+        if secret.startswith(TOKEN_PREFIX):
+            return await self._find_token(call, secret)
+        hashed = secret_hash(secret)
         principal = None
         if hashed is not None:
             principal = self._authenticator.remembered(hashed) or await self._look_up(call, hashed)
         if principal is None:
-            problem = _unauthorized("The secret key is not valid", b', error="invalid_token"')
-            raise await self._delayed(call, problem)
+            raise await self._delayed(call, _invalid("The secret key is not valid"))
         return principal
 
     async def delay_stranger(self, call: Call) -> None:
         """Delay the refusal of a bad route or method, unless the key is cached. The key is not
         looked up."""
-        authorization = call.headers.get(b"authorization", b"")
-        hashed = secret_hash(authorization[len(_SCHEME) :].strip())
-        if hashed is None or self._authenticator.remembered(hashed) is None:
+        if self.recognized(call) is None:
             await self._delay(call)
+
+    async def _find_token(self, call: Call, token: bytes) -> Principal:
+        """A token that was valid a moment ago is refused without a delay: its caller is a browser
+        that needs a new one, and no stranger."""
+        was_known = self._tokens.was_known(token)
+        try:
+            principal = await self._tokens.find(call, token)
+        except TooManyLookups:
+            raise await self._delayed(call, _too_many_lookups()) from None
+        if principal is not None:
+            return principal
+        if call.token_organization is None:
+            raise await self._delayed(call, _invalid("The holder token is not valid"))
+        problem = _invalid(
+            "The holder token has expired or was revoked. Ask your server for a new one"
+        )
+        raise problem if was_known else await self._delayed(call, problem)
 
     async def _look_up(self, call: Call, hashed: bytes) -> Principal | None:
         if self._authenticator.is_unknown(hashed):
             return None
         try:
-            return await self._lookups.find(hashed, call.address)
+            return await self._lookups.find(hashed, network_of(call.address))
         except TooManyLookups:
-            message = (
-                "Too many unrecognized keys are being checked. Wait a few seconds and try again."
-            )
-            problem = Problem(ProblemCode.TOO_MANY_REQUESTS, message)
-        raise await self._delayed(call, problem)
+            raise await self._delayed(call, _too_many_lookups()) from None
 
     async def _delayed(self, call: Call, problem: Problem) -> Problem:
         await self._delay(call)
@@ -70,11 +101,42 @@ class Bearer:
     async def _delay(self, call: Call) -> None:
         if call.on_delay is not None:
             call.on_delay()
-        await self._tarpit.wait(call.address)
+        await self._tarpit.wait(network_of(call.address))
+
+
+class Tokens:
+    """Recognizes holder tokens. A forged one is refused without a look-up."""
+
+    def __init__(self, access: HolderAccess, lookups: KeyLookups) -> None:
+        self._box = access.box
+        self._authenticator = access.authenticator
+        self._lookups = lookups
+
+    def recognized(self, call: Call, token: bytes) -> Principal | None:
+        principal = self._authenticator.remembered(token)
+        if principal is not None:
+            call.token_organization = principal.organization_id
+        return principal
+
+    async def find(self, call: Call, token: bytes) -> Principal | None:
+        """None for a forged token, and for one that is not valid any more: `call` then knows its
+        organization."""
+        opened = self._box.opened(token)
+        if opened is None:
+            return None
+        call.token_organization = opened.organization_id
+        principal = self._authenticator.remembered(token)
+        is_over = opened.expires_at + _CLOCKS_DIFFER_MAX < datetime.now(UTC)
+        if principal is not None or is_over or self._authenticator.is_unknown(token):
+            return principal
+        return await self._lookups.find(token, call.address)
+
+    def was_known(self, token: bytes) -> bool:
+        return self._authenticator.was_known(token)
 
 
 def sent_secret(call: Call) -> bytes:
-    """The key in a Bearer header."""
+    """The credential in a Bearer header."""
     return call.headers[b"authorization"][len(_SCHEME) :].strip()
 
 
@@ -82,9 +144,18 @@ def missing_scope(scope: Scope) -> Problem:
     challenge = f'Bearer realm="holdfast", error="insufficient_scope", scope="{scope.value}"'
     return Problem(
         ProblemCode.INSUFFICIENT_SCOPE,
-        f"This key needs the scope {scope.value}",
+        f"This call needs the scope {scope.value}",
         headers=((b"www-authenticate", challenge.encode()),),
     )
+
+
+def _too_many_lookups() -> Problem:
+    message = "Too many unrecognized keys are being checked. Wait a few seconds and try again."
+    return Problem(ProblemCode.TOO_MANY_REQUESTS, message)
+
+
+def _invalid(message: str) -> Problem:
+    return _unauthorized(message, b', error="invalid_token"')
 
 
 def _unauthorized(message: str, challenge: bytes) -> Problem:

@@ -1,5 +1,5 @@
-"""Looks up keys that this process has not cached. Anybody can send such keys, so they have a thread
-and a connection of their own, and are looked up in batches."""
+"""Looks up credentials that this process has not cached. Anybody can send keys that nobody has, so
+keys have a thread and a connection of their own; all are looked up in batches."""
 
 import asyncio
 from collections import Counter
@@ -38,10 +38,12 @@ class _Lookup:
 class KeyLookups:
     """Collects a batch while the last one is looked up. Requests with the same key share one."""
 
-    def __init__(self, authenticator: Authenticator, bound_seconds: float) -> None:
+    def __init__(
+        self, authenticator: Authenticator, bound_seconds: float, name: str = "keys"
+    ) -> None:
         self._authenticator = authenticator
         self._bound_seconds = bound_seconds
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="holdfast-keys")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"holdfast-{name}")
         self._lookups: dict[bytes, _Lookup] = {}  # oldest first
         self._strangers: Counter[str] = Counter()
         self._running: asyncio.Task[None] | None = None
@@ -61,15 +63,15 @@ class KeyLookups:
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, hashed: bytes, address: str) -> _Lookup:
-        is_stranger = not self._authenticator.was_known(hashed)
-        if is_stranger:
+    def _begin(self, hashed: bytes, sent_from: str) -> _Lookup:
+        address = None if self._authenticator.was_known(hashed) else sent_from
+        if address is not None:
             is_full = len(self._lookups) >= LOOKUPS_MAX
             if is_full or self._strangers[address] >= LOOKUPS_OF_ADDRESS_MAX:
                 raise TooManyLookups
             self._strangers[address] += 1
         loop = asyncio.get_running_loop()
-        lookup = _Lookup(loop.create_future(), address if is_stranger else None)
+        lookup = _Lookup(loop.create_future(), address)
         self._lookups[hashed] = lookup
         if self._running is None:
             self._running = loop.create_task(self._run())

@@ -8,8 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 from holdfast.entrypoints.api.http.cursors import audit_cursor_text
 from holdfast.entrypoints.api.http.fields import Moment
 from holdfast.entrypoints.api.http.shapes import AnswerShape, PageAnswer, or_unset, utc
-from holdfast.ports.audit.reader import AuditEntry
-from holdfast.services.audit.trail import AuditPage
+from holdfast.ports.audit.reader import AuditEntry, AuditSlice
 
 
 class AuditEntryAnswer(AnswerShape, frozen=True, kw_only=True):
@@ -27,7 +26,25 @@ class AuditEntryAnswer(AnswerShape, frozen=True, kw_only=True):
         | UnsetType
     ) = UNSET
     key_id: Annotated[UUID, Meta(description="The changed API key.")] | UnsetType = UNSET
+    session_id: UUID | UnsetType = UNSET
+    ticket_type_ids: (
+        Annotated[list[UUID], Meta(description="The ticket types held or asked for.")] | UnsetType
+    ) = UNSET
+    cart_token: str | UnsetType = UNSET
+    holder: (
+        Annotated[
+            str,
+            Meta(
+                description="Keyed hash of the holder: the same person has the same one.",
+                examples=["5f0c1d0e4b7a9c3f8e2d6b1a0c9f8e7d"],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     actor: Annotated[str, Meta(description="Actor: a key or a background duty.")]
+    acting_user: (
+        Annotated[str, Meta(description="The user on whose behalf the actor acted.")] | UnsetType
+    ) = UNSET
     request_id: str
     ip: Annotated[str, Meta(description="IP address of the caller.")] | UnsetType = UNSET
     user_agent: Annotated[str, Meta(description="User agent of the caller.")] | UnsetType = UNSET
@@ -35,17 +52,21 @@ class AuditEntryAnswer(AnswerShape, frozen=True, kw_only=True):
         Annotated[dict[str, Any], Meta(description="Values before; absent if it did not exist.")]
         | UnsetType
     ) = UNSET
-    new: Annotated[dict[str, Any], Meta(description="Values after.")]
+    new: Annotated[
+        dict[str, Any],
+        Meta(description="Values after. For a refused attempt, the `error` and its details."),
+    ]
 
 
 class AuditPageAnswer(PageAnswer[AuditEntryAnswer], frozen=True):
-    """Entries of the audit log, newest first."""
+    """Entries of the audit log, newest first. With some filters, a page may have few entries or
+    none although there are more: follow `next_cursor`."""
 
 
-def audit_page_answer(page: AuditPage) -> AuditPageAnswer:
+def audit_page_answer(page: AuditSlice) -> AuditPageAnswer:
     data = [_entry_answer(entry) for entry in page.entries]
-    following = audit_cursor_text(data[-1].entry_id) if page.has_more else UNSET
-    return AuditPageAnswer(data, page.has_more, following)
+    following = UNSET if page.next is None else audit_cursor_text(page.next)
+    return AuditPageAnswer(data, page.next is not None, following)
 
 
 def _entry_answer(entry: AuditEntry) -> AuditEntryAnswer:
@@ -57,7 +78,12 @@ def _entry_answer(entry: AuditEntry) -> AuditEntryAnswer:
         seat_id=or_unset(entry.seat_id),
         catalog_id=or_unset(entry.catalog_id),
         key_id=or_unset(entry.key_id),
+        session_id=or_unset(entry.session_id),
+        ticket_type_ids=list(entry.ticket_type_ids) or UNSET,
+        cart_token=or_unset(entry.cart),
+        holder=UNSET if entry.holder is None else entry.holder.hex,
         actor=entry.actor,
+        acting_user=or_unset(entry.acting_user),
         request_id=entry.request_id,
         ip=or_unset(entry.ip),
         user_agent=or_unset(entry.user_agent),

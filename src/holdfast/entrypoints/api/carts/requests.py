@@ -30,7 +30,8 @@ def fill_command(call: Call, body: FillCartRequest, key: IdempotencyKey | None) 
     errors: list[FieldError] = []
     if body.session_id is None:
         errors.append(FieldError("session_id", "required", "This field is required"))
-    holder = read_holder(body.customer_email, body.user_id, errors)
+    own = call.principal.holder
+    holder = own or read_holder(body.customer_email, body.user_id, errors)
     asks = _asks(body.items, errors)
     if body.session_id is None or holder is None or errors:
         raise invalid(errors)
@@ -46,6 +47,7 @@ def fill_command(call: Call, body: FillCartRequest, key: IdempotencyKey | None) 
         idempotency=key,
         remarks=remarks_of(body, call.cart, body.notes),
         metadata=given_metadata(body.metadata),
+        reach=call.principal.reach,
     )
 
 

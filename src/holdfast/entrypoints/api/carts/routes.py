@@ -6,7 +6,7 @@ from holdfast.domain.access.scopes import Scope
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.carts import handlers, structs
 from holdfast.entrypoints.api.carts.answers import CartHoldAnswer, EmptyCartAnswer
-from holdfast.entrypoints.api.holds.routes import OF_SALE, OF_SEATS, OF_WAITING
+from holdfast.entrypoints.api.holds.routes import OF_HOLDER, OF_SALE, OF_SEATS, OF_WAITING
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
 
@@ -50,8 +50,7 @@ _OF_HOLDING = (
     _C.INVALID_TICKET_TYPE,
     _C.INVALID_SEAT,
     _C.INVALID_BLOCK,
-    _C.ACTIVE_HOLD_EXISTS,
-    _C.ALREADY_WAITING,
+    *OF_HOLDER,
     _C.CART_OF_ANOTHER_HOLDER,
 )
 
@@ -59,10 +58,12 @@ CART_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="PUT",
         path=_PATH,
+        attempt="cart.fill_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Set the contents of a cart and hold them",
         description=_FILLING,
         returns="The cart's new hold.",
+        is_for_holders=True,
         handler=handlers.fill_cart,
         body=structs.FillCartRequest,
         answer=CartHoldAnswer,
@@ -88,6 +89,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         summary="Read the hold of a cart",
         description=_READING,
         returns="The cart's current hold, or its last one.",
+        is_for_holders=True,
         handler=handlers.get_cart,
         answer=CartHoldAnswer,
         refusals=(_C.HOLD_NOT_FOUND,),
@@ -95,20 +97,24 @@ CART_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="DELETE",
         path=_PATH,
+        attempt="hold.release_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Empty a cart: release its hold or leave the waitlist",
         description=_EMPTYING,
         returns="The empty cart.",
+        is_for_holders=True,
         handler=handlers.empty_cart,
         answer=EmptyCartAnswer,
     ),
     Route(
         method="POST",
         path=f"{_PATH}/renew",
+        attempt="cart.renew_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Renew the expired hold of a cart",
         description=_RENEWING,
         returns="The cart's new hold.",
+        is_for_holders=True,
         handler=handlers.renew_cart,
         body=structs.RenewCartRequest,
         is_body_optional=True,

@@ -1,6 +1,7 @@
 """Handlers of the catalog: parse the request, call one service, map the answer."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -8,13 +9,22 @@ from uuid import UUID
 
 from msgspec import Struct, UnsetType, structs
 
+from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import SaleChange
 from holdfast.domain.catalog.layout import BlockLayout, Point, RowRange
-from holdfast.domain.catalog.model import BlockPrice, EventStatus, SaleTerms
+from holdfast.domain.catalog.model import (
+    Block,
+    BlockPrice,
+    EventStatus,
+    SaleTerms,
+    Session,
+    TicketType,
+)
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import metadata_of
+from holdfast.entrypoints.api.access.holders import own_event, refuse_session
 from holdfast.entrypoints.api.catalog import answers
 from holdfast.entrypoints.api.catalog import structs as asked
 from holdfast.entrypoints.api.catalog.hall_answers import block_answer
@@ -24,7 +34,7 @@ from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.encodings import coding_for
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
-from holdfast.entrypoints.api.http.problems import FieldError, invalid
+from holdfast.entrypoints.api.http.problems import FieldError, invalid, refusal_reply
 from holdfast.entrypoints.api.http.replies import (
     render,
     reply_to,
@@ -58,11 +68,17 @@ T = TypeVar("T")
 
 async def list_events(context: Context, call: Call, query: asked.EventsQuery) -> Reply:
     only = EventFilter(**filters_of(query))
+    if call.principal.holder is not None:
+        own = await own_event(context, call)
+        if isinstance(own, Refusal):
+            return refusal_reply(own, call.request_id)
+        only = replace(only, event_id=own, is_announced=True)
     return await list_part(context, call, query, reads.events, answers.event_answer, only=only)
 
 
 async def get_event(context: Context, call: Call, _: NoFields) -> Reply:
-    return await read_part(context, call, reads.event, EventId(call.path_id), answers.event_answer)
+    found = await look_up(context, call, reads.event, context.catalog, EventId(call.path_id))
+    return reply_to_reading(call, found, answers.event_answer)
 
 
 async def create_event(context: Context, call: Call, body: asked.CreateEventRequest) -> Reply:
@@ -92,13 +108,22 @@ async def change_event(context: Context, call: Call, body: asked.ChangeEventRequ
 
 async def list_sessions(context: Context, call: Call, query: asked.SessionsQuery) -> Reply:
     only = SessionFilter(**filters_of(query))
+    reach = call.principal.reach
+    if reach is not None:
+        if reach.event_id is not None and only.event_id not in {None, reach.event_id}:
+            return reply_to_listing(call, Page[Session]((), None), answers.session_answer)
+        only = replace(
+            only,
+            event_id=only.event_id or reach.event_id,
+            session_id=reach.session_id,
+            is_announced=True,
+        )
     return await list_part(context, call, query, reads.sessions, answers.session_answer, only=only)
 
 
 async def get_session(context: Context, call: Call, _: NoFields) -> Reply:
-    return await read_part(
-        context, call, reads.session, SessionId(call.path_id), answers.session_answer
-    )
+    found = await look_up(context, call, reads.session, context.catalog, SessionId(call.path_id))
+    return reply_to_reading(call, found, answers.session_answer)
 
 
 async def create_session(context: Context, call: Call, body: asked.CreateSessionRequest) -> Reply:
@@ -144,7 +169,9 @@ async def change_pool(context: Context, call: Call, body: asked.ChangePoolReques
 
 
 async def list_ticket_types(context: Context, call: Call, query: asked.OfSessionQuery) -> Reply:
-    session_id = given_or_none(query.session_id)
+    session_id = await _listed_session(context, call, query)
+    if isinstance(session_id, Refusal):
+        return reply_to_listing(call, Page[TicketType]((), None), answers.ticket_type_answer)
     return await list_part(
         context, call, query, reads.ticket_types, answers.ticket_type_answer, only=session_id
     )
@@ -152,9 +179,10 @@ async def list_ticket_types(context: Context, call: Call, query: asked.OfSession
 
 async def get_ticket_type(context: Context, call: Call, _: NoFields) -> Reply:
     ticket_type_id = TicketTypeId(call.path_id)
-    return await read_part(
-        context, call, reads.ticket_type, ticket_type_id, answers.ticket_type_answer
-    )
+    found = await look_up(context, call, reads.ticket_type, context.catalog, ticket_type_id)
+    if not isinstance(found, Refusal) and await refuse_session(context, call, found.session_id):
+        found = refusals.ticket_type_not_found()
+    return reply_to_reading(call, found, answers.ticket_type_answer)
 
 
 async def create_ticket_type(
@@ -195,12 +223,33 @@ async def change_ticket_type(
 
 
 async def list_blocks(context: Context, call: Call, query: asked.OfSessionQuery) -> Reply:
-    session_id = given_or_none(query.session_id)
+    session_id = await _listed_session(context, call, query)
+    if isinstance(session_id, Refusal):
+        return reply_to_listing(call, Page[Block]((), None), block_answer)
     return await list_part(context, call, query, reads.blocks, block_answer, only=session_id)
 
 
 async def get_block(context: Context, call: Call, _: NoFields) -> Reply:
-    return await read_part(context, call, reads.block, BlockId(call.path_id), block_answer)
+    found = await look_up(context, call, reads.block, context.catalog, BlockId(call.path_id))
+    if not isinstance(found, Refusal) and await refuse_session(context, call, found.session_id):
+        found = refusals.block_not_found()
+    return reply_to_reading(call, found, block_answer)
+
+
+async def _listed_session(
+    context: Context, call: Call, query: asked.OfSessionQuery
+) -> SessionId | Refusal | None:
+    """The session whose parts are listed; None for those of all. A refusal if the token is not for
+    it: like an unknown one, it has no parts."""
+    session_id = given_or_none(query.session_id)
+    if call.principal.holder is None:
+        return session_id
+    session_id = session_id or call.principal.session_id
+    if session_id is None:
+        # The parts of all sessions include those of drafts.
+        message = "With a holder token, say which session"
+        raise invalid([FieldError("session_id", "required", message)])
+    return await refuse_session(context, call, session_id) or session_id
 
 
 async def create_block(context: Context, call: Call, body: asked.CreateBlockRequest) -> Reply:

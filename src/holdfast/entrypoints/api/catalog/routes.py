@@ -41,6 +41,7 @@ class _Part:
     change: _Handler
     changes: type[Struct]
     change_refusals: tuple[RefusalCode, ...] = ()
+    is_for_holders: bool = False  # to read
 
     def routes(self) -> Iterator[Route[Any]]:
         name = self.name
@@ -55,6 +56,7 @@ class _Part:
             handler=self.list,
             query=self.query,
             answer=self.page,
+            is_for_holders=self.is_for_holders,
         )
         yield Route(
             method="POST",
@@ -76,6 +78,7 @@ class _Part:
             returns=f"The {name}{self.answer_details}.",
             handler=self.get,
             answer=self.answer,
+            is_for_holders=self.is_for_holders,
             not_found=self.not_found,
         )
         yield Route(
@@ -96,6 +99,7 @@ _PARTS = (
     _Part(
         path="/api/events",
         name="event",
+        is_for_holders=True,
         list=handlers.list_events,
         query=structs.EventsQuery,
         page=answers.EventPage,
@@ -112,6 +116,7 @@ _PARTS = (
     _Part(
         path="/api/sessions",
         name="session",
+        is_for_holders=True,
         list=handlers.list_sessions,
         query=structs.SessionsQuery,
         page=answers.SessionPage,
@@ -145,6 +150,7 @@ _PARTS = (
     _Part(
         path="/api/ticket-types",
         name="ticket type",
+        is_for_holders=True,
         list=handlers.list_ticket_types,
         page=answers.TicketTypePage,
         create=handlers.create_ticket_type,
@@ -161,6 +167,7 @@ _PARTS = (
     _Part(
         path="/api/blocks",
         name="block",
+        is_for_holders=True,
         list=handlers.list_blocks,
         page=hall_answers.BlockPage,
         create=handlers.create_block,
@@ -182,6 +189,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
         scope=Scope.CATALOG_READ,
         summary="Read the availability and prices of a session",
         returns="The availability of the session.",
+        is_for_holders=True,
         handler=handlers.get_availability,
         answer=answers.AvailabilityAnswer,
         not_found=refusals.session_not_found(),

@@ -88,7 +88,8 @@ class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
     order_id: Annotated[UUID, Meta(description="The order it became.")] | UnsetType = UNSET
     replaces_hold_id: (
         Annotated[
-            UUID, Meta(description="The expired hold that this one replaces after a late payment.")
+            UUID,
+            Meta(description="The expired hold that it renews, or replaces after a late payment."),
         ]
         | UnsetType
     ) = UNSET

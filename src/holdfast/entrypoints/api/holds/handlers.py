@@ -5,6 +5,7 @@ from functools import partial
 
 from uuid_utils.compat import uuid7
 
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.access.scopes import Scope
 from holdfast.domain.group.outcomes import Waiting
 from holdfast.domain.holds.extend_hold import ExtendHold
@@ -14,11 +15,12 @@ from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.access.authentication import missing_scope
+from holdfast.entrypoints.api.access.holders import own_hold
 from holdfast.entrypoints.api.holds.answers import placed_hold_answer, seen_hold_answer
 from holdfast.entrypoints.api.holds.requests import (
     extension_of,
     holder_and_asks,
-    holder_filters,
+    own_filters,
     remarks_of,
 )
 from holdfast.entrypoints.api.holds.statistics_answers import stats_answer
@@ -40,24 +42,27 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to,
     reply_to_listing,
     reply_to_reading,
+    shown_to,
     written,
 )
 from holdfast.entrypoints.api.http.shapes import NoFields, given_or_none
 from holdfast.ports.engine import Answer
 from holdfast.ports.holds import HoldFilter, HoldOrder, SeenHold
+from holdfast.ports.paging import Page
 from holdfast.services import reads
 from holdfast.services.holds import statistics
 from holdfast.services.reads import HoldWithPosition
 
 
 async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Reply:
-    holder, asks = holder_and_asks(body)
+    principal = call.principal
+    holder, asks = holder_and_asks(body, principal.holder)
     key = None
     if call.idempotency_key is not None or body.hold_id is not None:
         key_text = repeat_key_text(call.idempotency_key, body.hold_id)
         key = idempotency_of(call, key_text, body)
     command = PlaceHold(
-        call.principal.organization_id,
+        principal.organization_id,
         body.session_id,
         body.hold_id or HoldId(uuid7()),
         holder,
@@ -67,8 +72,14 @@ async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Re
         is_id_from_client=body.hold_id is not None,
         remarks=remarks_of(body, body.cart_token, body.notes, body.metadata),
         wants_alternative=bool(body.offer_alternative),
+        reach=principal.reach,
     )
-    answer = await context.engine.answer(command, partial(render, call) if key else None)
+    rendering = partial(render, call) if key else None
+    answer = await (
+        context.engine.answer(command, rendering)
+        if call.limits is None
+        else context.rates.place(call, command, rendering)
+    )
     return await reply_with_position(context, call, answer, answer_of, placed_hold_answer)
 
 
@@ -96,13 +107,14 @@ async def reply_with_position(
     return (
         reply
         if isinstance(found, Refusal)
-        else reply._replace(body=written(show_with_position(found)))
+        else reply._replace(body=written(shown_to(call, show_with_position(found))))
     )
 
 
 async def release_hold(context: Context, call: Call, body: NoFields) -> Reply:
     key = idempotency_of(call, call.idempotency_key, body)
-    command = ReleaseHold(call.principal.organization_id, HoldId(call.path_id), call.origin, key)
+    organization_id, reach = call.principal.organization_id, call.principal.reach
+    command = ReleaseHold(organization_id, HoldId(call.path_id), call.origin, key, reach)
     answer = await context.engine.answer(command, partial(render, call) if key else None)
     return reply_to(call, answer)
 
@@ -126,6 +138,7 @@ async def extend_hold(context: Context, call: Call, body: ExtendHoldRequest) -> 
         holder=holder,
         is_operator=is_operator,
         idempotency=key,
+        reach=call.principal.reach,
     )
     answer = await context.engine.answer(command, partial(render, call) if key else None)
     return reply_to(call, answer)
@@ -139,6 +152,7 @@ async def get_hold(context: Context, call: Call, _: NoFields) -> Reply:
         call.principal.organization_id,
         HoldId(call.path_id),
     )
+    found = await own_hold(context, call, found)
     return reply_to_reading(call, found, placed_hold_answer)
 
 
@@ -150,13 +164,16 @@ async def list_holds(context: Context, call: Call, query: HoldsQuery) -> Reply:
 
 def _holds_reply(context: Context, call: Call, query: HoldsQuery) -> Reply:
     """Runs on the reading thread: a hold may have thousands of seats."""
-    found = reads.holds(
-        context.holds,
-        call.principal.organization_id,
-        _hold_filter(query),
-        page_request(query),
-        query.order,
-    )
+    only = _hold_filter(query, call.principal.reach)
+    found: Page[SeenHold] | Refusal = Page((), None)
+    if only is not None:
+        found = reads.holds(
+            context.holds,
+            call.principal.organization_id,
+            only,
+            page_request(query),
+            query.order,
+        )
     return reply_to_listing(call, found, seen_hold_answer)
 
 
@@ -168,7 +185,7 @@ async def get_stats(context: Context, call: Call, query: StatsQuery) -> Reply:
     return reply_to_reading(call, found, lambda counted: stats_answer(counted.last(query.hours)))
 
 
-def _hold_filter(query: HoldsQuery) -> HoldFilter:
+def _hold_filter(query: HoldsQuery, reach: Reach | None) -> HoldFilter | None:
     status = given_or_none(query.status)
     if query.lapsed and status is not None:
         message = "Don't combine status with lapsed"
@@ -176,7 +193,9 @@ def _hold_filter(query: HoldsQuery) -> HoldFilter:
     if query.order is HoldOrder.EXPIRY and status not in {None, HoldStatus.ACTIVE}:
         message = "Only active holds can be ordered by expiry: use active, or leave status out"
         raise invalid([FieldError("status", "conflicting_fields", message)])
-    only = holder_filters(query)
+    only = own_filters(query, reach)
+    if only is None:
+        return None
     only["is_lapsed"] = only.pop("lapsed")
     del only["order"]
     return HoldFilter(**only)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
+from holdfast.domain.access.reach import Reach
 from holdfast.domain.holds.hold import NO_REMARKS, Remarks
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.ids import SeatId
@@ -21,26 +22,33 @@ from holdfast.entrypoints.api.seats.structs import ReserveRequest
 
 Asked: TypeAlias = AskedLine | PlaceHoldRequest  # a hold of one line has the line's fields itself
 _ASK_FIELDS = AskedLine.__struct_fields__
+# Of the ids of holds that replace others. Nobody else may take one.
+DERIVED_VERSION = 5
 _OF_QUANTITIES = ("quantity", "block_id", "accessible", "together", "at_least")
 
 
-def holder_and_asks(body: PlaceHoldRequest) -> tuple[Holder, tuple[Ask | SeatAsk, ...]]:
+def holder_and_asks(
+    body: PlaceHoldRequest, own: Holder | None
+) -> tuple[Holder, tuple[Ask | SeatAsk, ...]]:
+    """`own` is the holder of the caller's token."""
     errors: list[FieldError] = []
-    holder = read_holder(body.customer_email, body.user_id, errors)
+    holder = own or read_holder(body.customer_email, body.user_id, errors)
     if body.lines is None and body.seat_ids is None:
         asked = ask_of("", body, errors)
         asks: tuple[Ask | SeatAsk, ...] = () if asked is None else (asked,)
     else:
         asks = _asks(body, errors)
+    if body.hold_id is not None and body.hold_id.version == DERIVED_VERSION:
+        message = "Holdfast derives ids of version 5 itself. Use a UUID of version 4 or 7"
+        errors.append(FieldError("hold_id", "invalid_value", message))
     if holder is None or errors:
         raise invalid(errors)
     return holder, asks
 
 
-def reservation_of(body: ReserveRequest) -> tuple[Holder, Remarks]:
-    return holder_of(body.customer_email, body.user_id), remarks_of(
-        body, body.cart_token, metadata=body.metadata
-    )
+def reservation_of(body: ReserveRequest, own: Holder | None) -> tuple[Holder, Remarks]:
+    holder = own or holder_of(body.customer_email, body.user_id)
+    return holder, remarks_of(body, body.cart_token, metadata=body.metadata)
 
 
 def extension_of(body: ExtendHoldRequest) -> tuple[int, Holder | None]:
@@ -78,6 +86,19 @@ def holder_filters(query: PageQuery) -> dict[str, Any]:
         except InvalidValue as error:
             raise invalid([FieldError("customer_email", error.code, error.message)]) from None
     return only
+
+
+def own_filters(query: PageQuery, reach: Reach | None) -> dict[str, Any] | None:
+    """The same, for a token of its own part of the list. None if the two exclude each other."""
+    only = holder_filters(query)
+    if reach is None:
+        return only
+    for name, own in (("event_id", reach.event_id), ("session_id", reach.session_id)):
+        if own is not None and only.setdefault(name, own) != own:
+            return None
+    if reach.holder.user_id is not None:
+        return only | {"user_id": reach.holder.user_id}
+    return only | {"email": reach.holder.email, "is_without_user": True}
 
 
 def refuse_doubled(seat_ids: Sequence[SeatId]) -> None:

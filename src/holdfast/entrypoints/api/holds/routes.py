@@ -22,15 +22,23 @@ OF_SEATS = (
     _C.BLOCK_AT_CAPACITY,
     _C.ORPHAN_SEAT,
 )
+OF_HOLDER = (
+    _C.ACTIVE_HOLD_EXISTS,
+    _C.ALREADY_WAITING,
+    _C.HOLDER_LIMIT_REACHED,
+    _C.HOLDER_COOLDOWN,
+)
 OF_WAITING = (_C.WAITING_PLACES_EXCEEDED, _C.TOO_MANY_QUEUES, _C.OTHERS_ARE_WAITING)
 
 HOLD_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/holds",
+        attempt="hold.create_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Hold tickets",
         returns="The new hold.",
+        is_for_holders=True,
         handler=handlers.place_hold,
         body=structs.PlaceHoldRequest,
         answer=HoldAnswer,
@@ -52,8 +60,7 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
             _C.NO_AVAILABLE_SEATS,
             _C.INVALID_SEAT,
             _C.INVALID_BLOCK,
-            _C.ACTIVE_HOLD_EXISTS,
-            _C.ALREADY_WAITING,
+            *OF_HOLDER,
             ProblemCode.HOLDER_REQUIRED,
             ProblemCode.INVALID_LINES,
         ),
@@ -64,6 +71,7 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
         scope=Scope.HOLDS_READ,
         summary="List holds, newest first, or live holds by expiry",
         returns="A page of holds.",
+        is_for_holders=True,
         handler=handlers.list_holds,
         query=structs.HoldsQuery,
         answer=HoldPage,
@@ -74,6 +82,7 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
         scope=Scope.HOLDS_READ,
         summary="Read a hold",
         returns="The hold.",
+        is_for_holders=True,
         handler=handlers.get_hold,
         answer=HoldAnswer,
         not_found=refusals.hold_not_found(),
@@ -81,10 +90,12 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/holds/{hold_id}/release",
+        attempt="hold.release_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Release a hold",
         returns="The cancelled hold.",
         ends_hold=True,
+        is_for_holders=True,
         handler=handlers.release_hold,
         answer=HoldAnswer,
         not_found=refusals.hold_not_found(),
@@ -93,10 +104,12 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="DELETE",
         path="/api/holds/{hold_id}",
+        attempt="hold.release_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Release a hold (same as `release`)",
         returns="The cancelled hold.",
         ends_hold=True,
+        is_for_holders=True,
         handler=handlers.delete_hold,
         answer=HoldAnswer,
         not_found=refusals.hold_not_found(),
@@ -105,9 +118,11 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/holds/{hold_id}/extend",
+        attempt="hold.extend_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Extend a hold within its policy",
         returns="The extended hold.",
+        is_for_holders=True,
         handler=handlers.extend_hold,
         body=structs.ExtendHoldRequest,
         answer=HoldAnswer,

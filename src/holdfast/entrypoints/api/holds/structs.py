@@ -106,7 +106,10 @@ class PlaceHoldRequest(RemarkedRequest, frozen=True):
     hold_id: (
         Annotated[
             HoldRef,
-            Meta(description="An id of your choice; retrying with it never holds twice."),
+            Meta(
+                description="An id of your choice; retrying with it never holds twice. Any UUID "
+                "except version 5."
+            ),
         ]
         | None
     ) = None

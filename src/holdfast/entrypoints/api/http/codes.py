@@ -1,7 +1,8 @@
 """Every code of `error`, and its HTTP status.
 
 A problem is about
-|-- the caller         unauthorized, insufficient_scope, too_many_requests           401, 403, 429
+|-- the caller         unauthorized, insufficient_scope, secret_key_required,
+|                      origin_not_allowed, too_many_requests, rate_limit_exceeded    401, 403, 429
 |-- the HTTP message   malformed_request, request_timeout, headers_too_large         400, 408, 431
 |-- the address        not_found, method_not_allowed                                 404, 405
 |-- the body           body_too_large, unsupported_media_type                        413, 415
@@ -24,6 +25,8 @@ class ProblemCode(StrEnum):
 
     UNAUTHORIZED = "unauthorized"
     INSUFFICIENT_SCOPE = "insufficient_scope"
+    SECRET_KEY_REQUIRED = "secret_key_required"  # noqa: S105
+    ORIGIN_NOT_ALLOWED = "origin_not_allowed"
     TOO_MANY_REQUESTS = "too_many_requests"
     MALFORMED_REQUEST = "malformed_request"
     REQUEST_TIMEOUT = "request_timeout"
@@ -49,7 +52,9 @@ class ProblemCode(StrEnum):
     INVALID_QUANTITY = "invalid_quantity"
     INVALID_REQUEST = "invalid_request"
     INVALID_USER_ID = "invalid_user_id"
+    INVALID_ACTING_USER = "invalid_acting_user"
     HOLDER_REQUIRED = "holder_required"
+    HOLDER_FROM_TOKEN = "holder_from_token"  # noqa: S105
 
 
 Code = ProblemCode | RefusalCode
@@ -61,8 +66,10 @@ class Kind(NamedTuple):
 
 
 KINDS: Mapping[str, Kind] = {
-    ProblemCode.UNAUTHORIZED: Kind(401, "Missing or invalid key"),
+    ProblemCode.UNAUTHORIZED: Kind(401, "Missing or invalid credential"),
     ProblemCode.INSUFFICIENT_SCOPE: Kind(403, "Missing scope"),
+    ProblemCode.SECRET_KEY_REQUIRED: Kind(403, "Secret key required"),
+    ProblemCode.ORIGIN_NOT_ALLOWED: Kind(403, "Origin not allowed"),
     ProblemCode.TOO_MANY_REQUESTS: Kind(429, "Too many requests"),
     ProblemCode.MALFORMED_REQUEST: Kind(400, "Malformed request"),
     ProblemCode.REQUEST_TIMEOUT: Kind(408, "Request timeout"),
@@ -88,7 +95,9 @@ KINDS: Mapping[str, Kind] = {
     ProblemCode.INVALID_QUANTITY: Kind(400, "Invalid quantity"),
     ProblemCode.INVALID_REQUEST: Kind(400, "Invalid request"),
     ProblemCode.INVALID_USER_ID: Kind(400, "Invalid user id"),
+    ProblemCode.INVALID_ACTING_USER: Kind(400, "Invalid acting user"),
     ProblemCode.HOLDER_REQUIRED: Kind(400, "Holder required"),
+    ProblemCode.HOLDER_FROM_TOKEN: Kind(400, "Holder from the token"),
     RefusalCode.INVALID_SESSION: Kind(400, "Invalid session"),
     RefusalCode.INVALID_TICKET_TYPE: Kind(400, "Invalid ticket type"),
     RefusalCode.INVALID_EVENT: Kind(400, "Invalid event"),
@@ -126,6 +135,8 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.ORPHAN_SEAT: Kind(409, "Single seat left"),
     RefusalCode.ACTIVE_HOLD_EXISTS: Kind(409, "Active hold exists"),
     RefusalCode.ALREADY_WAITING: Kind(409, "Already on the waitlist"),
+    RefusalCode.HOLDER_LIMIT_REACHED: Kind(409, "Limit per customer reached"),
+    RefusalCode.HOLDER_COOLDOWN: Kind(429, "Too soon after the last hold"),
     RefusalCode.CAPACITY_IN_USE: Kind(409, "Capacity in use"),
     RefusalCode.DUPLICATE_BLOCK: Kind(409, "Duplicate block"),
     RefusalCode.INVALID_EVENT_STATE: Kind(409, "Invalid event state"),
@@ -141,17 +152,33 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.WAITING_PLACES_EXCEEDED: Kind(409, "Too many waitlist places"),
     RefusalCode.TOO_MANY_QUEUES: Kind(409, "Too many waitlist queues"),
     RefusalCode.OTHERS_ARE_WAITING: Kind(409, "Others are waiting"),
+    RefusalCode.ANONYMOUS_HOLDERS_OFF: Kind(400, "Holder required"),
+    RefusalCode.TOKENS_UNAVAILABLE: Kind(503, "Holder tokens unavailable"),
     RefusalCode.KEY_NOT_FOUND: Kind(404, "API key not found"),
     RefusalCode.KEY_NOT_VALID: Kind(409, "API key not valid"),
     RefusalCode.INVALID_EXPIRY: Kind(400, "Invalid expiry"),
     RefusalCode.SCOPE_NOT_HELD: Kind(403, "Scope not held"),
     RefusalCode.TOO_MANY_KEYS: Kind(409, "Too many API keys"),
+    RefusalCode.RATE_LIMIT_EXCEEDED: Kind(429, "Rate limit exceeded"),
+    RefusalCode.MEMBER_NOT_FOUND: Kind(404, "Member not found"),
+    RefusalCode.ALREADY_MEMBER: Kind(409, "Already a member"),
+    RefusalCode.USERNAME_TAKEN: Kind(409, "Username taken"),
+    RefusalCode.LAST_OWNER: Kind(409, "Last owner"),
+    RefusalCode.TOO_MANY_MEMBERS: Kind(409, "Too many members"),
     RefusalCode.REQUEST_IN_PROGRESS: Kind(409, "Request in progress"),
     RefusalCode.IDEMPOTENCY_KEY_REUSED: Kind(422, "Idempotency key reused"),
     RefusalCode.INTERNAL_ERROR: Kind(500, "Internal error"),
     RefusalCode.SERVICE_UNAVAILABLE: Kind(503, "Service unavailable"),
 }
 
+# A retry may succeed after the time in `retry_after_seconds`, if that is given.
+RETRY_LATER = frozenset(
+    {
+        RefusalCode.HOLDER_LIMIT_REACHED,
+        RefusalCode.HOLDER_COOLDOWN,
+        RefusalCode.RATE_LIMIT_EXCEEDED,
+    }
+)
 # A retry may succeed.
 RETRY_SOON = frozenset(
     {

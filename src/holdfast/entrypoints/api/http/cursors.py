@@ -12,12 +12,13 @@ from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.fields import CURSOR_MESSAGE
 from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid
 from holdfast.entrypoints.api.http.shapes import PageQuery
+from holdfast.ports.audit.reader import AuditPosition
 from holdfast.ports.facts.log import Position
 from holdfast.ports.paging import Cursor, PageRequest
 
 _PAGE = struct.Struct(">q16s")  # microseconds since 1970, then the id
 _FACT = struct.Struct(">qq")  # both numbers of a position
-_AUDIT_ENTRY = struct.Struct(">q")
+_AUDIT_ENTRY = struct.Struct(">qq")  # microseconds since 1970, then the number
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -30,11 +31,7 @@ def page_request(query: PageQuery) -> PageRequest:
     if isinstance(query.cursor, UnsetType):
         return PageRequest(query.limit)
     microseconds, id_bytes = _values(_PAGE, query.cursor)
-    try:
-        at = _EPOCH + microseconds * _MICROSECOND
-    except OverflowError:
-        raise _not_ours() from None
-    return PageRequest(query.limit, Cursor(at, UUID(bytes=id_bytes)))
+    return PageRequest(query.limit, Cursor(_moment(microseconds), UUID(bytes=id_bytes)))
 
 
 def fact_cursor_text(position: Position) -> str:
@@ -50,15 +47,22 @@ def fact_position(query: PageQuery) -> Position | None:
     return position
 
 
-def audit_cursor_text(entry_id: int) -> str:
-    return _text(_AUDIT_ENTRY, entry_id)
+def audit_cursor_text(position: AuditPosition) -> str:
+    return _text(_AUDIT_ENTRY, (position.at - _EPOCH) // _MICROSECOND, position.seq)
 
 
-def audit_entry_id(query: PageQuery) -> int | None:
+def audit_position(query: PageQuery) -> AuditPosition | None:
     if isinstance(query.cursor, UnsetType):
         return None
-    (entry_id,) = _values(_AUDIT_ENTRY, query.cursor)
-    return int(entry_id)
+    microseconds, seq = _values(_AUDIT_ENTRY, query.cursor)
+    return AuditPosition(_moment(microseconds), seq)
+
+
+def _moment(microseconds: int) -> datetime:
+    try:
+        return _EPOCH + microseconds * _MICROSECOND
+    except OverflowError:
+        raise _not_ours() from None
 
 
 def _text(layout: struct.Struct, *values: object) -> str:

@@ -1,6 +1,6 @@
 """A request and its reply."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from ipaddress import ip_address
 from re import ASCII
@@ -13,21 +13,28 @@ from uuid import UUID
 from starlette.types import Scope
 from uuid_utils import uuid7
 
+from holdfast.domain.access.rates import RateLimits
 from holdfast.domain.group.origin import Origin
+from holdfast.domain.ids import OrganizationId
+from holdfast.domain.values import JsonValue
 from holdfast.ports.access import Principal
+from holdfast.services.access.rates.limiter import Taking
 from holdfast.services.idempotency.seal import Seal
 
 JSON = b"application/json"
 PROBLEM_JSON = b"application/problem+json"
 NOT_MODIFIED = 304
+# Who sends a request, before the key is known.
+STRANGER = "unknown"
 
-# Answers are for their caller only, and nothing in them may be executed.
-API_HEADERS = (
-    (b"cache-control", b"no-store"),
+# Nothing in a response may be executed or framed, unless the response sets its own policy.
+SAFE_HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
 )
+# Answers are for their caller only.
+API_HEADERS = ((b"cache-control", b"no-store"), *SAFE_HEADERS)
 
 _REQUEST_ID = compile_pattern(rb"[A-Za-z0-9._-]{1,128}", ASCII)
 _USER_AGENT_LENGTH_MAX = 200
@@ -36,13 +43,15 @@ RawHeaders = Sequence[tuple[bytes, bytes]]
 
 
 class Reply(NamedTuple):
-    """`headers` belong to this reply; `standing_headers` to its kind."""
+    """`headers` belong to this reply; `standing_headers` to its kind. A reply that refuses the
+    request has a `refusal`: the code, with its details for the audit log."""
 
     status: int
     body: bytes
     content_type: bytes = JSON
     headers: tuple[tuple[bytes, bytes], ...] = ()
     standing_headers: tuple[tuple[bytes, bytes], ...] = API_HEADERS
+    refusal: tuple[str, Mapping[str, JsonValue]] | None = None
 
 
 def body_for(method: str, reply: Reply) -> bytes:
@@ -51,17 +60,23 @@ def body_for(method: str, reply: Reply) -> bytes:
 
 class Call:
     """A request. `body` is set if all of it has arrived. Routing fills in the route, the principal,
-    the ids or cart of the path, the idempotency key and the seal of the recorded answer. `rendered`
-    is the answer that was sealed last, and its reply."""
+    the acting user, the ids or cart of the path, the idempotency key and the seal of the recorded
+    answer. `rendered` is the answer that was sealed last, and its reply. `limits` are the rate
+    limits that apply, and `takings` what was taken from them. `is_recorded` means that the audit
+    log knows a refusal already."""
 
     __slots__ = (
         "_raw_path",
+        "acting_user",
         "actor",
+        "attempt",
         "body",
         "cart",
         "client",
         "headers",
         "idempotency_key",
+        "is_recorded",
+        "limits",
         "method",
         "nested_id",
         "on_delay",
@@ -75,6 +90,8 @@ class Call:
         "seal",
         "started",
         "success_status",
+        "takings",
+        "token_organization",
     )
 
     principal: Principal
@@ -109,12 +126,18 @@ class Call:
         else:
             self.request_id = str(uuid7())
         self.actor: str | None = None
+        self.acting_user: str | None = None
         self.route_path: str | None = None
+        self.attempt: str | None = None  # the audit's name of a refusal
+        self.is_recorded = False
         self.cart = ""  # unless the path names one
         self.idempotency_key: str | None = None
         self.seal: Seal | None = None
         self.rendered: tuple[bytes, Reply] | None = None
         self.success_status = 200
+        self.limits: RateLimits | None = None
+        self.takings: tuple[Taking, ...] = ()
+        self.token_organization: OrganizationId | None = None  # of a holder token
 
     @classmethod
     def of_scope(cls, scope: Scope) -> "Call":
@@ -130,7 +153,7 @@ class Call:
 
     @property
     def address(self) -> str:
-        """The peer's address, perhaps of a proxy that many callers share."""
+        """The caller's address, or that of a proxy that we don't trust to name the caller."""
         return self.client[0] if self.client else ""
 
     @property
@@ -145,12 +168,12 @@ class Call:
 
     @property
     def origin(self) -> Origin:
-        assert self.actor is not None
         return Origin(
-            actor=self.actor,
+            actor=self.actor or STRANGER,
             request_id=self.request_id,
             ip=_ip(self.client[0]) if self.client else None,
             user_agent=_printable(self.headers.get(b"user-agent", b"")[:_USER_AGENT_LENGTH_MAX]),
+            acting_user=self.acting_user,
         )
 
 

@@ -41,7 +41,12 @@ def idempotency_of(call: Call, key: str | None, body: msgspec.Struct) -> Idempot
     if key is None:
         return None
     fingerprint = request_fingerprint(call.method, _address(call), _encode(body))
-    call.seal = seal_of(sent_secret(call), key, fingerprint)
+    own = call.principal.seals
+    call.seal = (
+        seal_of(own[0], key, fingerprint, own[1:])
+        if own
+        else seal_of(sent_secret(call), key, fingerprint)
+    )
     return repeat_key(call.principal, key, fingerprint)
 
 

@@ -78,7 +78,10 @@ def unexpected_reply(request_id: str) -> Reply:
     return _reply(RefusalCode.INTERNAL_ERROR, message, request_id)
 
 
-def retry_headers(code: Code) -> Headers:
+def retry_headers(code: Code, details: Mapping[str, JsonValue] = _NO_DETAILS) -> Headers:
+    seconds = details.get("retry_after_seconds")
+    if seconds is not None:
+        return ((b"retry-after", str(seconds).encode()),)
     return _RETRY_SOON_HEADERS if code in RETRY_SOON else ()
 
 
@@ -115,5 +118,15 @@ def _reply(
     headers: Headers = (),
 ) -> Reply:
     body = problem_body(code, message, request_id, details, errors)
-    headers = (*headers, *retry_headers(code))
-    return Reply(KINDS[code].status, _encode(body), PROBLEM_JSON, headers)
+    headers = (*headers, *retry_headers(code, details))
+    refusal = (code.value, _recorded(details, errors))
+    return Reply(KINDS[code].status, _encode(body), PROBLEM_JSON, headers, refusal=refusal)
+
+
+def _recorded(
+    details: Mapping[str, JsonValue], errors: Sequence[FieldError]
+) -> Mapping[str, JsonValue]:
+    if not errors:
+        return details
+    listed: list[JsonValue] = [{"field": each.field, "code": each.code} for each in errors]
+    return {**details, "errors": listed}

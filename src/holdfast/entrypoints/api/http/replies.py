@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from holdfast.domain.access.keys import ApiKey, IssuedKey
+from holdfast.domain.access.members import InvitedMember, Member
+from holdfast.domain.access.tokens import TokensRevoked
 from holdfast.domain.catalog.model import Block, Event, PoolState, Session, TicketType
 from holdfast.domain.catalog.seat_import import ImportedSeats
 from holdfast.domain.group.outcomes import (
@@ -35,20 +37,31 @@ from holdfast.entrypoints.api.catalog.answers import (
     ticket_type_answer,
 )
 from holdfast.entrypoints.api.catalog.hall_answers import block_answer, import_answer
-from holdfast.entrypoints.api.holds.answers import hold_answer
+from holdfast.entrypoints.api.holds.answers import HoldAnswer, hold_answer
 from holdfast.entrypoints.api.http.cursors import cursor_text
 from holdfast.entrypoints.api.http.exchange import JSON, PROBLEM_JSON, Call, Reply
 from holdfast.entrypoints.api.http.problems import refusal_reply, retry_headers
 from holdfast.entrypoints.api.http.shapes import PageAnswer
-from holdfast.entrypoints.api.orders.answers import order_answer, started_answer
+from holdfast.entrypoints.api.orders.answers import CheckoutAnswer, order_answer, started_answer
 from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.catalog import CatalogOutcome
 from holdfast.ports.engine import Answer
 from holdfast.ports.paging import Page
+from holdfast.services.access.tokens import IssuedToken
 
 T = TypeVar("T")
 
-AnyOutcome = Outcome | CatalogOutcome | ApiKey | IssuedKey | Organization
+AnyOutcome = (
+    Outcome
+    | CatalogOutcome
+    | ApiKey
+    | IssuedKey
+    | Organization
+    | Member
+    | InvitedMember
+    | IssuedToken
+    | TokensRevoked
+)
 Show = Callable[[AnyOutcome], object]
 
 OK = 200
@@ -92,6 +105,10 @@ def answer_of(outcome: AnyOutcome) -> object:
             ApiKey()
             | Organization()
             | IssuedKey()
+            | IssuedToken()
+            | TokensRevoked()
+            | Member()
+            | InvitedMember()
             | Expired()
             | Warned()
             | SeatsBlocked()
@@ -113,6 +130,8 @@ def render(call: Call, outcome: AnyOutcome, show: Show = answer_of) -> bytes:
 
 def reply_to(call: Call, answer: Answer | StoredAnswer[Any], show: Show = answer_of) -> Reply:
     outcome = answer.outcome
+    if type(answer) is Answer:
+        call.is_recorded = True  # by the engine
     if answer.body is None:
         assert outcome is not None, "an answer without an outcome is a replay, and has a body"
         reply = _reply_to_outcome(call, outcome, show)
@@ -132,14 +151,14 @@ def as_replayed(reply: Reply) -> Reply:
 def reply_to_reading(call: Call, found: T | Refusal, answer: Callable[[T], object]) -> Reply:
     if isinstance(found, Refusal):
         return refusal_reply(found, call.request_id)
-    return Reply(200, written(answer(found)))
+    return Reply(200, written(shown_to(call, answer(found))))
 
 
 def reply_to_listing(call: Call, found: Page[T] | Refusal, answer: Callable[[T], object]) -> Reply:
     if isinstance(found, Refusal):
         return refusal_reply(found, call.request_id)
     following = cursor_text(found.next) if found.next else UNSET
-    data = [answer(item) for item in found.items]
+    data = [shown_to(call, answer(item)) for item in found.items]
     return Reply(200, written(PageAnswer(data, found.next is not None, following)))
 
 
@@ -161,7 +180,22 @@ def _reply_to_outcome(call: Call, outcome: AnyOutcome, show: Show) -> Reply:
         status = ACCEPTED
     elif isinstance(outcome, _WITHOUT_NEW) or _is_repeat(outcome):
         status = OK
-    return Reply(status, written(show(outcome)))
+    answer = show(outcome)
+    if call.principal.holder is not None:
+        answer = shown_to(call, answer)
+    return Reply(status, written(answer))
+
+
+def shown_to(call: Call, answer: object) -> object:
+    """Without the notes on holds if a token asks: operators write them for each other."""
+    if call.principal.holder is None:
+        return answer
+    if isinstance(answer, HoldAnswer):
+        return structs.replace(answer, notes=UNSET)
+    if isinstance(answer, CheckoutAnswer):
+        holds = [structs.replace(hold, notes=UNSET) for hold in answer.holds]
+        return structs.replace(answer, holds=holds)
+    return answer
 
 
 def _is_repeat(outcome: AnyOutcome | None) -> bool:
@@ -170,5 +204,5 @@ def _is_repeat(outcome: AnyOutcome | None) -> bool:
 
 def _recorded(body: bytes, outcome: AnyOutcome | None) -> Reply:
     status = int(body[:3])
-    headers = retry_headers(outcome.code) if isinstance(outcome, Refusal) else ()
+    headers = retry_headers(outcome.code, outcome.details) if isinstance(outcome, Refusal) else ()
     return Reply(status, body[3:], PROBLEM_JSON if status >= 400 else JSON, headers)

@@ -19,7 +19,8 @@ G = TypeVar("G", bound=msgspec.Struct)
 
 @immutable(kw_only=True)
 class Route(Generic[G]):
-    """The handler gets the body or the query. `not_found` refuses an unknown id in the path,
+    """Without a `scope`, any credential will do; a public route needs none. The handler gets the
+    body or the query. `not_found` refuses an unknown id in the path,
     `nested_not_found` the second one. `invalid` is the code of invalid fields without their own
     code. With `is_body_optional`, no body is an empty object. `also` are other success statuses and
     their meanings; `empty_answer` is the answer if nothing is left to show. `refusals` are those
@@ -27,7 +28,8 @@ class Route(Generic[G]):
 
     method: str
     path: str
-    scope: Scope
+    scope: Scope | None
+    is_public: bool = False
     summary: str
     description: str | None = None
     returns: str
@@ -47,6 +49,8 @@ class Route(Generic[G]):
     has_etag: bool = False
     is_compressed: bool = False  # if the caller accepts it
     ends_hold: bool = False  # its example shows a hold that has ended
+    is_for_holders: bool = False  # a holder token may call it, for its own holder
+    attempt: str = "request.refused"  # the audit's name of a request that never reached the engine
     refusals: tuple[Code, ...] = ()
     is_unsafe: bool = field(init=False)  # changes something, so it takes an Idempotency-Key
     has_names: bool = field(init=False)  # ids or a cart token in its path

@@ -12,8 +12,20 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.bootstrap.logs import log_at_once
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
+from holdfast.domain.ids import EventId, SessionId
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import JsonValue
+from holdfast.entrypoints.api.access.acting_user import acting_user
 from holdfast.entrypoints.api.access.authentication import Bearer, missing_scope
+from holdfast.entrypoints.api.access.cors import Cors, is_preflight
+from holdfast.entrypoints.api.access.holders import (
+    refuse_closed,
+    refuse_event,
+    refuse_fields,
+    refuse_session,
+)
+from holdfast.entrypoints.api.access.rate_gate import rate_headers
+from holdfast.entrypoints.api.audit.refusals import record_refusal
 from holdfast.entrypoints.api.fairness.large_bodies import LargeBodies
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
@@ -40,6 +52,8 @@ from holdfast.entrypoints.api.http.problems import (
 )
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.http.shapes import CsvText, NoFields
+from holdfast.ports.access import Principal
+from holdfast.ports.audit.attempts import AttemptJournal
 
 HTTP_REFUSED = 400
 
@@ -54,8 +68,10 @@ class Edge:
     """Every error becomes a reply that reveals nothing internal. Holdfast's own server calls
     `respond` and `log_reply`; for others, this is an ASGI application."""
 
-    def __init__(self, answer: Respond) -> None:
+    def __init__(self, answer: Respond, attempts: AttemptJournal, cors: Cors | None = None) -> None:
         self._answer = answer
+        self._attempts = attempts
+        self._cors = cors
         # The level is set before the API is created.
         self._logs_everything = _log.is_enabled_for(DEBUG)
         # Refused requests that are not logged yet.
@@ -63,16 +79,30 @@ class Edge:
 
     async def respond(self, call: Call, receive: Receive) -> Reply:
         try:
-            return await self._answer(call, receive)
+            reply = await self._answer(call, receive)
         except Problem as problem:
-            return problem.reply(call.request_id)
+            reply = problem.reply(call.request_id)
         except ClientGone:
             _log.info("request.abandoned", method=call.method, request_id=call.request_id)
             # Only read by a client that is still there and sent a broken body.
-            return body_cut_off().reply(call.request_id)
+            reply = body_cut_off().reply(call.request_id)
         except Exception:
             _log.exception("request.failed", method=call.method, request_id=call.request_id)
-            return unexpected_reply(call.request_id)
+            reply = unexpected_reply(call.request_id)
+        if call.takings:
+            reply = reply._replace(headers=(*reply.headers, *rate_headers(call.takings)))
+        if reply.refusal is not None and not call.is_recorded:
+            self._record(call, reply.status, *reply.refusal)
+        if call.token_organization is None or self._cors is None:
+            return reply
+        return self._cors.marked(call, reply)
+
+    def _record(self, call: Call, status: int, code: str, details: Mapping[str, JsonValue]) -> None:
+        """A fault of the audit must not cost the caller its answer."""
+        try:
+            record_refusal(self._attempts, call, status, code, details)
+        except Exception:
+            _log.exception("attempt.unrecorded", request_id=call.request_id)
 
     def log_reply(self, call: Call, reply: Reply) -> None:
         """Call after sending the reply. A hold has its own log entry with this request id; a
@@ -135,6 +165,7 @@ class Endpoint:
 
     def __init__(self, route: Route[Any], context: Context, bearer: Bearer) -> None:
         self._route = route
+        self.is_for_holders = route.is_for_holders
         self._context = context
         self._bearer = bearer
         self._body = BodyParser(route.body or NoFields)
@@ -143,17 +174,24 @@ class Endpoint:
         route = self._route
         call.route_path = route.path
         call.success_status = route.status
+        call.attempt = route.attempt
         try:
+            if route.is_public:
+                return await self._answer_anybody(call, receive)
             principal = self._bearer.recognized(call) or await self._bearer.authenticate(call)
             call.principal, call.actor = principal, principal.actor
-            if route.scope not in principal.scopes:
-                raise missing_scope(route.scope)
+            self._check_caller(call, principal)
             if principal.organization_id is not self._context.turns.last:
                 self._context.turns.saw(principal.organization_id)
+            if self._context.rates.book.of:  # often nobody has limits
+                refusal = await self._context.rates.admit(call)
+                if refusal is not None:
+                    return refusal_reply(refusal, call.request_id)
             if route.is_unsafe:
                 body = call.body
                 if body is None or len(body) > BODY_BYTES_MAX:
                     body = await self._read_body(call, receive)
+                    call.body = body if len(body) <= BODY_BYTES_MAX else None
                     # The body may have taken seconds, and the key may have been revoked meanwhile.
                     if self._bearer.recognized(call) is not principal:
                         call.principal = await self._bearer.authenticate(call)
@@ -164,15 +202,40 @@ class Endpoint:
                 )
             else:
                 given = parse_query(call.query_string, route.query or NoFields)
-            if route.has_names:
-                refusal = _read_path(route, call)
-                if refusal is not None:
-                    return refusal_reply(refusal, call.request_id)
+            refusal = _read_path(route, call) if route.has_names else None
+            if refusal is None and principal.holder is not None:
+                refuse_fields(given)
+                refusal = await self._refuse_outside(call)
+            if refusal is not None:
+                return refusal_reply(refusal, call.request_id)
             return await route.handler(self._context, call, given)
         except Problem as problem:
             if problem.code is ProblemCode.VALIDATION_ERROR:
                 problem.code = route.invalid
             raise
+
+    def _check_caller(self, call: Call, principal: Principal) -> None:
+        route = self._route
+        if principal.holder is not None and not route.is_for_holders:
+            raise refuse_closed()
+        if route.scope is not None and route.scope not in principal.scopes:
+            raise missing_scope(route.scope)
+        if principal.member is not None or b"x-acting-user" in call.headers:
+            call.acting_user = acting_user(call)
+
+    async def _refuse_outside(self, call: Call) -> Refusal | None:
+        """Refuse an event or session that the token is not for."""
+        if self._route.path.startswith("/api/events/"):
+            return await refuse_event(self._context, call, EventId(call.path_id))
+        if self._route.path.startswith("/api/sessions/"):
+            return await refuse_session(self._context, call, SessionId(call.path_id))
+        return None
+
+    async def _answer_anybody(self, call: Call, receive: Receive) -> Reply:
+        body = call.body
+        if body is None or len(body) > BODY_BYTES_MAX:
+            body = await self._read_body(call, receive)
+        return await self._route.handler(self._context, call, self._parse_body(call, body))
 
     def _read_body(self, call: Call, receive: Receive) -> Awaitable[bytes]:
         return read_body(call, receive, self._route.body_bytes_max)
@@ -226,8 +289,10 @@ class Router:
         context: Context,
         bearer: Bearer,
         documents: Mapping[str, Reply],
+        cors: Cors,
     ) -> None:
         self._bearer = bearer
+        self._cors = cors
         self._exact: dict[str, dict[str, Respond]] = {}
         self._patterns: dict[tuple[str, ...], dict[str, Respond]] = {}
         for path, reply in documents.items():
@@ -251,7 +316,15 @@ class Router:
         await self._bearer.delay_stranger(call)
         raise Problem(ProblemCode.NOT_FOUND, self._where_else(call))
 
-    async def _refuse_method(self, call: Call, methods: Iterable[str]) -> Reply:
+    async def _refuse_method(self, call: Call, methods: Mapping[str, Respond]) -> Reply:
+        if is_preflight(call):
+            open_to_tokens = [
+                method
+                for method, respond in methods.items()
+                if isinstance(respond, Endpoint) and respond.is_for_holders
+            ]
+            if open_to_tokens:
+                return self._cors.preflight(call, open_to_tokens)
         await self._bearer.delay_stranger(call)
         allowed = ", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods))
         raise Problem(

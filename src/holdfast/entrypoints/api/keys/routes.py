@@ -19,7 +19,7 @@ from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
-from holdfast.entrypoints.api.http.problems import FieldError, invalid
+from holdfast.entrypoints.api.http.problems import FieldError, invalid, refusal_reply
 from holdfast.entrypoints.api.http.replies import (
     AnyOutcome,
     render,
@@ -57,6 +57,10 @@ async def get_key(context: Context, call: Call, _: NoFields) -> Reply:
 
 async def create_key(context: Context, call: Call, body: CreateKeyRequest) -> Reply:
     scopes = _scopes(body.scopes)
+    for scope in scopes:
+        # A key is checked again where it issues the new one; a member has no key.
+        if scope not in call.principal.scopes:
+            return refusal_reply(refusals.scope_not_held(scope), call.request_id)
     return await _change(
         context,
         call,
@@ -74,7 +78,7 @@ async def rotate_key(context: Context, call: Call, body: RotateKeyRequest) -> Re
         context, call, body, KeyRing.rotate, key_id, body.overlap_seconds, expires_at
     )
     if reply.status < HTTP_REFUSED:
-        context.forget_key(key_id)
+        context.forget_credential(key_id)
     return reply
 
 
@@ -84,7 +88,7 @@ async def revoke_key(context: Context, call: Call, body: NoFields) -> Reply:
     key_id = ApiKeyId(call.path_id)
     reply = await _change(context, call, body, KeyRing.revoke, key_id)
     if reply.status < HTTP_REFUSED:
-        context.forget_key(key_id)
+        context.forget_credential(key_id)
     return reply
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from msgspec import Struct, inspect
 
+from holdfast.domain.access.members import ACTING_USER_LENGTH_MAX
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.catalog.examples import SEAT_LIST
-from holdfast.entrypoints.api.http.codes import KINDS, RETRY_SOON, Code, ProblemCode
+from holdfast.entrypoints.api.http.codes import KINDS, RETRY_LATER, RETRY_SOON, Code, ProblemCode
 from holdfast.entrypoints.api.http.replies import ACCEPTED, OK
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.openapi.components import Components, Json, referenced
@@ -25,13 +26,16 @@ from holdfast.entrypoints.api.openapi.glossary import GLOSSARY
 from holdfast.entrypoints.api.openapi.problem_examples import problem_example
 from holdfast.entrypoints.api.openapi.schemas import parameter_schemas, schemas, types_in
 
+TOO_MANY = 429
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
 _OF_ANY_ROUTE: tuple[Code, ...] = (
     ProblemCode.INVALID_CHARACTERS,
     ProblemCode.UNAUTHORIZED,
     ProblemCode.INSUFFICIENT_SCOPE,
+    ProblemCode.SECRET_KEY_REQUIRED,
     ProblemCode.TOO_MANY_REQUESTS,
+    RefusalCode.RATE_LIMIT_EXCEEDED,
     RefusalCode.INTERNAL_ERROR,
     RefusalCode.SERVICE_UNAVAILABLE,
 )
@@ -40,6 +44,7 @@ _OF_UNSAFE_ROUTES: tuple[Code, ...] = (
     ProblemCode.INVALID_IDEMPOTENCY_KEY,
     ProblemCode.BODY_TOO_LARGE,
     ProblemCode.UNSUPPORTED_MEDIA_TYPE,
+    ProblemCode.INVALID_ACTING_USER,
     RefusalCode.REQUEST_IN_PROGRESS,
     RefusalCode.IDEMPOTENCY_KEY_REUSED,
 )
@@ -47,16 +52,16 @@ _OF_UNSAFE_ROUTES: tuple[Code, ...] = (
 _OF_ALL = frozenset({*_OF_ANY_ROUTE, *_OF_UNSAFE_ROUTES})
 _MEANINGS = {
     400: "Invalid request",
-    401: "Missing or invalid key",
+    401: "Missing or invalid credential",
     402: "Payment failed",
-    403: "Missing scope",
+    403: "Missing scope, or not for holder tokens",
     404: "Not found, or not yours",
     409: "Conflict with the current state",
     410: "No longer available",
     413: "Body too large",
     415: "Unsupported media type",
     422: "Idempotency key used for another request",
-    429: "Too many unknown keys: retry later",
+    429: "Too many requests or seats: retry later",
     500: "Internal error",
     503: "Unavailable: retry later",
 }
@@ -68,6 +73,16 @@ _HEADERS: dict[str, Json] = {
     "Idempotent-Replayed": {
         "description": "`true` if this is the answer to an earlier, equal request.",
         "schema": {"type": "string", "const": "true"},
+    },
+    "RateLimit-Policy": {
+        "description": "The rate limits that applied: `q` seats or requests in `w` seconds. Only "
+        "if your organization has set any.",
+        "schema": {"type": "string", "examples": ['"seats_per_holder";q=10;w=300']},
+    },
+    "RateLimit": {
+        "description": "What is left of each: `r` seats or requests; in `t` seconds there will be "
+        "more.",
+        "schema": {"type": "string", "examples": ['"seats_per_holder";r=3;t=120']},
     },
     "ETag": {
         "description": "Identifies this answer; send it back as If-None-Match.",
@@ -91,6 +106,14 @@ _IDEMPOTENCY_KEY: Json = {
     "description": "A text of your choice. For at least 24 hours, the same key and request "
     "have one effect and one answer; another request with the key is refused.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+}
+_ACTING_USER: Json = {
+    "name": "X-Acting-User",
+    "in": "header",
+    "required": False,
+    "description": "Your id of the person on whose behalf a key makes this call. It is recorded in "
+    "the audit log, and not checked.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": ACTING_USER_LENGTH_MAX},
 }
 _CART_NAME: Json = {"type": "string", "minLength": 1, "maxLength": CART_TOKEN_LENGTH_MAX}
 
@@ -121,9 +144,15 @@ def openapi_document(routes: Sequence[Route[Any]]) -> Json:
                 "secretKey": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A secret key: `hk_test_...` or `hk_live_...`. For "
-                    "servers only; it identifies the organization.",
-                }
+                    "description": "A secret key, `hk_test_...` or `hk_live_...`, for servers "
+                    "only, or the session of a member, `hs_...`. It identifies the organization.",
+                },
+                "holderToken": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A holder token: `ht_test_...` or `ht_live_...`. For browsers: "
+                    "it acts for one holder. Omit `user_id` and `customer_email`.",
+                },
             },
         },
     }
@@ -140,6 +169,8 @@ def route_codes(route: Route[Any]) -> tuple[Code, ...]:
     for struct in (route.body, route.query):
         if struct is not None:
             codes.extend(_rule_codes(struct))
+            if route.is_for_holders and "user_id" in struct.__struct_fields__:
+                codes.append(ProblemCode.HOLDER_FROM_TOKEN)
     return tuple(dict.fromkeys(codes))
 
 
@@ -148,7 +179,7 @@ def _operation(route: Route[Any], components: Components) -> Json:
         "operationId": route.handler.__name__,
         "summary": route.summary,
         "tags": [route.path.split("/")[2]],
-        "security": [{"secretKey": [route.scope.value]}],
+        "security": security_of(route),
         "parameters": [
             components.share("parameters", each["name"], each) for each in _parameters(route)
         ],
@@ -164,6 +195,14 @@ def _operation(route: Route[Any], components: Components) -> Json:
             content["text/csv"] = {"schema": {"type": "string"}, "example": SEAT_LIST}
         operation["requestBody"] = {"required": not route.is_body_optional, "content": content}
     return operation
+
+
+def security_of(route: Route[Any]) -> list[Json]:
+    if route.is_public:
+        return []
+    scopes = [] if route.scope is None else [route.scope.value]
+    holders: list[Json] = [{"holderToken": []}] if route.is_for_holders else []
+    return [{"secretKey": scopes}, *holders]
 
 
 def _parameters(route: Route[Any]) -> Iterator[Json]:
@@ -186,12 +225,13 @@ def _parameters(route: Route[Any]) -> Iterator[Json]:
                 "description": description,
                 "schema": schema,
             }
-    if route.is_unsafe:
+    if route.is_unsafe and not route.is_public:
         yield _IDEMPOTENCY_KEY
+        yield _ACTING_USER
 
 
 def _responses(route: Route[Any], components: Components) -> dict[str, Json]:
-    names = ["X-Request-ID"]
+    names = ["X-Request-ID", "RateLimit-Policy", "RateLimit"]
     names += ["Idempotent-Replayed"] if route.is_unsafe else []
     names += ["ETag"] if route.has_etag else []
     names += ["Content-Encoding", "Vary"] if route.is_compressed else []
@@ -246,10 +286,11 @@ def _problem_response(status: int, codes: Sequence[Code], components: Components
     }
     own = [code for code in codes if code not in _OF_ALL] or codes
     examples = {code.value: shown[code] for code in own}
-    retried = ["Retry-After"] if any(code in RETRY_SOON for code in codes) else []
+    retried = ["Retry-After"] if any(code in RETRY_SOON | RETRY_LATER for code in codes) else []
+    limited = ["RateLimit-Policy", "RateLimit"] if status == TOO_MANY else []
     response: Json = {
         "description": f"{_MEANINGS[status]}: " + ", ".join(f"`{code.value}`" for code in codes),
-        "headers": _headers(components, "X-Request-ID", *retried),
+        "headers": _headers(components, "X-Request-ID", *retried, *limited),
         "content": {
             "application/problem+json": {
                 "schema": referenced("schemas", "Problem"),

@@ -33,6 +33,8 @@ TICKETS = (
     ids.TicketId(UUID("c2a1f8b4-6d3f-5e22-8d7f-63c201f8000f")),
 )
 KEY = ids.ApiKeyId(UUID("0198f1c0-0b21-7c9e-8d03-6e4a1f2b0010"))
+MEMBER = ids.MemberId(UUID("0198f1c0-0c32-7d1f-9e14-7f5b202c0011"))
+MEMBER_SESSION = ids.MemberSessionId(UUID("0198f1c0-0d43-7e2a-af25-806c313d0012"))
 CART = "cart-8842"
 EMAIL = "user@example.com"
 REQUEST_ID = "0198f1c2-9a40-7d11-8c6e-52b1f0e7a3c4"
@@ -44,6 +46,7 @@ PATH_EXAMPLES: Mapping[str, object] = {
     "event_id": EVENT,
     "hold_id": HOLD,
     "key_id": KEY,
+    "member_id": MEMBER,
     "order_id": ORDER,
     "pool_id": POOL,
     "seat_id": SEATS[0],

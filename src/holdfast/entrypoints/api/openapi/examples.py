@@ -10,6 +10,7 @@ from holdfast.entrypoints.api.catalog.examples import CATALOG_ANSWERS, CATALOG_R
 from holdfast.entrypoints.api.facts.examples import FACT_ANSWERS
 from holdfast.entrypoints.api.holds.answers import HoldAnswer, HoldPage, hold_answer
 from holdfast.entrypoints.api.keys.examples import KEY_ANSWERS, KEY_REQUESTS
+from holdfast.entrypoints.api.members.examples import MEMBER_ANSWERS, MEMBER_REQUESTS
 from holdfast.entrypoints.api.openapi.example_values import NOW
 from holdfast.entrypoints.api.orders.examples import HELD, ORDER_ANSWERS, ORDER_REQUESTS, WAITING
 from holdfast.entrypoints.api.organization.examples import (
@@ -17,6 +18,7 @@ from holdfast.entrypoints.api.organization.examples import (
     ORGANIZATION_REQUESTS,
 )
 from holdfast.entrypoints.api.seats.examples import SEAT_ANSWERS, SEAT_REQUESTS
+from holdfast.entrypoints.api.tokens.examples import TOKEN_ANSWERS, TOKEN_REQUESTS
 
 _held = hold_answer(HELD, NOW)
 
@@ -31,7 +33,9 @@ ANSWERS: Mapping[type[Struct], Struct] = {
         *FACT_ANSWERS,
         *CART_ANSWERS,
         *KEY_ANSWERS,
+        *MEMBER_ANSWERS,
         *ORGANIZATION_ANSWERS,
+        *TOKEN_ANSWERS,
     )
 }
 
@@ -50,6 +54,8 @@ for _name, _request in (
     *CART_REQUESTS,
     *CATALOG_REQUESTS,
     *KEY_REQUESTS,
+    *MEMBER_REQUESTS,
     *ORGANIZATION_REQUESTS,
+    *TOKEN_REQUESTS,
 ):
     REQUESTS.setdefault(type(_request), {})[_name] = _request

@@ -14,6 +14,8 @@ GLOSSARY: Mapping[str, str] = {
     "hold_id": "Id of the hold.",
     "hold_ids": "Ids of the holds.",
     "key_id": "Id of the API key.",
+    "member": "The member.",
+    "member_id": "Id of the member.",
     "order_id": "Id of the order.",
     "organization_id": "Id of the organization's test or live side.",
     "pool_id": "Id of the pool.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.entrypoints.api.http.exchange import Reply
+from holdfast.entrypoints.api.http.exchange import SAFE_HEADERS, Reply
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.openapi.document import openapi_document
 
@@ -20,7 +20,6 @@ _CONTENT_TYPES = {
     "favicon-32x32.png": b"image/png",
 }
 
-_SAFE_HEADERS = ((b"referrer-policy", b"no-referrer"), (b"x-content-type-options", b"nosniff"))
 _PAGE_POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -28,9 +27,9 @@ _PAGE_POLICY = (
 _PAGE_HEADERS = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", _PAGE_POLICY),
-    *_SAFE_HEADERS,
+    *(header for header in SAFE_HEADERS if header[0] != b"content-security-policy"),
 )
-_ASSET_HEADERS = ((b"cache-control", b"public, max-age=3600"), *_SAFE_HEADERS)
+_ASSET_HEADERS = ((b"cache-control", b"public, max-age=3600"), *SAFE_HEADERS)
 
 
 def documents(routes: Sequence[Route[Any]]) -> dict[str, Reply]:

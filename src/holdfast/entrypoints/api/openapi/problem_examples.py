@@ -7,6 +7,8 @@ from typing import Any
 
 from holdfast.domain import refusals
 from holdfast.domain.access.keys import KEYS_MAX
+from holdfast.domain.access.members import MEMBERS_MAX
+from holdfast.domain.access.rates import Rate
 from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.queues import QUEUES_MAX
@@ -27,6 +29,8 @@ _WITH_VALUES = (
     refusals.orphan_seat(["0198f1c0-aa10-7d00-9c2e-4b1f0e7a0009"]),
     refusals.active_hold_exists("0198f1c2-7b1e-7c3a-9d52-3f8a6f0c0006", 412),
     refusals.already_waiting("0198f1c2-7b1e-7c3a-9d52-3f8a6f0c0006", 3412),
+    refusals.holder_limit_reached("holder_units_max", 8, 6, 412),
+    refusals.holder_cooldown(45),
     refusals.invalid_event_state("cancelled"),
     refusals.invalid_seats(
         [{"field": "line 17", "code": "required", "message": "number is required"}], 1
@@ -44,6 +48,8 @@ _WITH_VALUES = (
     refusals.key_not_valid("revoked"),
     refusals.scope_not_held("holds:write"),
     refusals.too_many_keys(KEYS_MAX),
+    refusals.rate_limit_exceeded("seats_per_holder", Rate(10, 300), 120),
+    refusals.too_many_members(MEMBERS_MAX),
 )
 
 

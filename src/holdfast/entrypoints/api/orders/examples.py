@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 from holdfast.domain.facts import audit_values
 from holdfast.domain.group.outcomes import CheckoutStarted
@@ -12,8 +13,7 @@ from holdfast.entrypoints.api.audit.answers import audit_page_answer
 from holdfast.entrypoints.api.holds.structs import ExtendHoldRequest
 from holdfast.entrypoints.api.openapi import example_values as sale
 from holdfast.entrypoints.api.orders import answers, structs
-from holdfast.ports.audit.reader import AuditEntry
-from holdfast.services.audit.trail import AuditPage
+from holdfast.ports.audit.reader import AuditEntry, AuditSlice
 
 _PAYMENT = "pi_3MtwBwLkdIwHu7ix28a3tqPa"
 _DEMO_PAYMENT = "demo_9000_EUR_" + "5d2c1e9f" * 4 + "_" + "0a10c4d2" * 4
@@ -78,7 +78,12 @@ _AUDITED = AuditEntry(
     seat_id=None,
     catalog_id=None,
     key_id=None,
+    session_id=sale.SESSION,
+    ticket_type_ids=(HELD.lines[0].ticket_type_id,),
+    cart=None,
+    holder=UUID("5f0c1d0e-4b7a-9c3f-8e2d-6b1a0c9f8e7d"),
     actor="key:0198f1c0-0b20-7a00-8b00-5d2c1e9f0010",
+    acting_user=None,
     request_id=sale.REQUEST_ID,
     ip="203.0.113.7",
     user_agent="tickets/2.1",
@@ -92,7 +97,7 @@ ORDER_ANSWERS: sale.Answers = (
     answers.OrderPage([answers.order_answer(_ORDER)], False),
     answers.confirmed_answer(HELD.converted(sale.NOW, sale.ORDER), _CONFIRMED, sale.NOW),
     answers.demo_payment_answer(_DEMO_PAYMENT, HELD.total),
-    audit_page_answer(AuditPage((_AUDITED,), has_more=True)),
+    audit_page_answer(AuditSlice((_AUDITED,), _AUDITED.position)),
 )
 
 ORDER_REQUESTS: sale.Requests = (

@@ -11,9 +11,16 @@ from holdfast.domain.group.outcomes import AlreadyConverted, Converted
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId
 from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
 from holdfast.domain.orders.start_checkout import StartCheckout
-from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money, metadata_of
-from holdfast.entrypoints.api.holds.requests import holder_filters, holder_of
+from holdfast.entrypoints.api.access.holders import (
+    are_own,
+    is_own_hold,
+    is_own_order,
+    refuse_closed,
+    refuse_event,
+)
+from holdfast.entrypoints.api.holds.requests import holder_of, own_filters
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
@@ -35,6 +42,7 @@ from holdfast.entrypoints.api.orders import answers, structs
 from holdfast.ports.engine import Answer
 from holdfast.ports.holds import SeenHold
 from holdfast.ports.orders import OrderFilter
+from holdfast.ports.paging import Page
 from holdfast.services.orders import checkout
 from holdfast.services.orders.checkout import Payment, Sale
 
@@ -45,7 +53,9 @@ PayingRequest = structs.ConfirmHoldRequest | structs.CompleteCheckoutRequest
 async def start_checkout(context: Context, call: Call, body: structs.StartCheckoutRequest) -> Reply:
     _refuse_choice(body)
     is_anybody = body.customer_email is None and body.user_id is None and body.event_id is None
-    holder = None if is_anybody else holder_of(body.customer_email, body.user_id)
+    holder = call.principal.holder
+    if holder is None and not is_anybody:
+        holder = holder_of(body.customer_email, body.user_id)
     hold_ids = await _holds_to_pay(context, call, body, holder)
     if isinstance(hold_ids, Refusal):
         return refusal_reply(hold_ids, call.request_id)
@@ -54,8 +64,8 @@ async def start_checkout(context: Context, call: Call, body: structs.StartChecko
         message = f"There are more than {HOLDS_PER_CHECKOUT_MAX} holds: choose some with hold_ids"
         raise invalid([FieldError(field, "too_many", message)])
     key = idempotency_of(call, call.idempotency_key, body)
-    organization_id = call.principal.organization_id
-    command = StartCheckout(organization_id, hold_ids, call.origin, holder, key)
+    organization_id, reach = call.principal.organization_id, call.principal.reach
+    command = StartCheckout(organization_id, hold_ids, call.origin, holder, key, reach)
     answer = await context.engine.answer(command, partial(render, call) if key else None)
     return reply_to(call, answer)
 
@@ -64,11 +74,19 @@ async def _holds_to_pay(
     context: Context, call: Call, body: structs.StartCheckoutRequest, holder: Holder | None
 ) -> tuple[HoldId, ...] | Refusal:
     organization_id = call.principal.organization_id
+    is_visible = partial(is_own_hold, context, call.principal)
     if body.cart_token is not None:
         return await context.blocking.run_for_command(
-            organization_id, checkout.held_in_cart, context.holds, organization_id, body.cart_token
+            organization_id,
+            checkout.held_in_cart,
+            context.holds,
+            organization_id,
+            body.cart_token,
+            is_visible,
         )
     if body.event_id is not None and holder is not None:
+        if await refuse_event(context, call, body.event_id) is not None:
+            return refusals.invalid_event()
         return await context.blocking.run_for_command(
             organization_id,
             checkout.held_for_event,
@@ -76,7 +94,7 @@ async def _holds_to_pay(
             context.catalog,
             organization_id,
             body.event_id,
-            holder,
+            checkout.Buyer(holder, is_visible),
         )
     return tuple(body.hold_ids or ())
 
@@ -84,12 +102,17 @@ async def _holds_to_pay(
 async def get_checkout(context: Context, call: Call, _: NoFields) -> Reply:
     checkout_id = CheckoutId(call.path_id)
     found = await look_up(context, call, checkout.checkout, context.orders, checkout_id)
+    if not isinstance(found, Refusal) and not await are_own(context, call, found.holds):
+        found = refusals.checkout_not_found()
     return reply_to_reading(call, found, answers.seen_checkout_answer)
 
 
 async def complete_checkout(
     context: Context, call: Call, body: structs.CompleteCheckoutRequest
 ) -> Reply:
+    if call.principal.holder is not None and not context.cashier.verifies_payments:
+        # Otherwise a buyer could say that they have paid.
+        raise refuse_closed()
     attendees = _attendees(body.attendees or ())
     payment, checkout_id = _payment(call, body), CheckoutId(call.path_id)
     due = await context.blocking.run_for_command(
@@ -128,7 +151,14 @@ async def confirm_hold(context: Context, call: Call, body: structs.ConfirmHoldRe
 
 
 def _payment(call: Call, body: PayingRequest) -> Payment:
-    return Payment(call.principal.organization_id, body.payment_reference, call.origin, body.amount)
+    principal = call.principal
+    return Payment(
+        principal.organization_id,
+        body.payment_reference,
+        call.origin,
+        body.amount,
+        principal.reach,
+    )
 
 
 async def _convert(
@@ -158,19 +188,21 @@ async def _reply_to_sale(context: Context, call: Call, answer: Answer, show: Sho
 def _reply_again(call: Call, read: Callable[[], T | Refusal], show: Callable[[T], object]) -> Reply:
     """The existing order. Runs on the reading thread."""
     found = read()
+    if isinstance(found, Refusal) and found.code is RefusalCode.ALREADY_PAID:
+        call.is_recorded = True  # by the cashier
     reply = reply_to_reading(call, found, show)
     return reply if isinstance(found, Refusal) else as_replayed(reply)
 
 
 async def get_order(context: Context, call: Call, _: NoFields) -> Reply:
-    return await context.blocking.run(call.principal.organization_id, _order_reply, context, call)
-
-
-def _order_reply(context: Context, call: Call) -> Reply:
-    """Runs on the reading thread: an order may have thousands of tickets."""
-    organization_id, order_id = call.principal.organization_id, OrderId(call.path_id)
-    found = checkout.order(context.orders, organization_id, order_id)
-    return reply_to_reading(call, found, answers.order_answer)
+    organization_id = call.principal.organization_id
+    found = await look_up(context, call, checkout.order, context.orders, OrderId(call.path_id))
+    if not isinstance(found, Refusal) and not await is_own_order(context, call, found):
+        found = refusals.order_not_found()
+    # On the reading thread: an order may have thousands of tickets.
+    return await context.blocking.run(
+        organization_id, reply_to_reading, call, found, answers.order_answer
+    )
 
 
 async def list_orders(context: Context, call: Call, query: structs.OrdersQuery) -> Reply:
@@ -180,12 +212,15 @@ async def list_orders(context: Context, call: Call, query: structs.OrdersQuery) 
 
 
 def _orders_reply(context: Context, call: Call, query: structs.OrdersQuery) -> Reply:
-    found = checkout.orders(
-        context.orders,
-        call.principal.organization_id,
-        OrderFilter(**holder_filters(query)),
-        page_request(query),
-    )
+    only = own_filters(query, call.principal.reach)
+    found: Page[Order] | Refusal = Page((), None)
+    if only is not None:
+        found = checkout.orders(
+            context.orders,
+            call.principal.organization_id,
+            OrderFilter(**only),
+            page_request(query),
+        )
     return reply_to_listing(call, found, answers.order_answer)
 
 

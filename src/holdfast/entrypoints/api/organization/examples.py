@@ -1,5 +1,7 @@
 """Examples of an organization for the OpenAPI document."""
 
+from typing import Any
+
 from holdfast.domain.access.scopes import Mode
 from holdfast.domain.organizations import SETTINGS, Organization
 from holdfast.domain.policy import PolicyOverride
@@ -10,12 +12,13 @@ from holdfast.entrypoints.api.organization.structs import (
     organization_answer,
 )
 
+_settings: dict[str, Any] = {name: setting.example for name, setting in SETTINGS.items()}
 _organization = Organization(
     id=sale.ORGANIZATION,
     mode=Mode.LIVE,
     created_at=sale.NOW,
     policy=PolicyOverride(ttl_seconds=900),
-    **{name: setting.example for name, setting in SETTINGS.items()},
+    **_settings,
 )
 
 ORGANIZATION_ANSWERS: sale.Answers = (organization_answer(_organization),)
@@ -24,7 +27,7 @@ ORGANIZATION_REQUESTS: sale.Requests = (
         "a longer hold time and a link to pay",
         ChangeOrganizationRequest(
             hold_policy=PolicyChangeRequest(ttl_seconds=900),
-            pay_url=SETTINGS["pay_url"].example,
+            pay_url=_settings["pay_url"],
         ),
     ),
 )

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import UNSET
 
 from holdfast.domain.access.scopes import Scope
-from holdfast.domain.organizations import SETTINGS, Organization, check_setting
+from holdfast.domain.organizations import SETTINGS, Organization, SettingValue, check_setting
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import InvalidValue
 from holdfast.entrypoints.api.catalog.handlers import (
@@ -61,14 +61,17 @@ async def change_organization(
     return reply_to(call, answer, _shown)
 
 
-def _settings(body: ChangeOrganizationRequest) -> dict[str, str | None]:
+def _settings(body: ChangeOrganizationRequest) -> dict[str, SettingValue | None]:
     """The changed settings, or a report of all invalid ones."""
     given = {name: getattr(body, name) for name in SETTINGS}
-    settings = {name: value for name, value in given.items() if value is not UNSET}
+    # No origins is the same as clearing them.
+    settings = {
+        name: None if value == () else value for name, value in given.items() if value is not UNSET
+    }
     errors: list[FieldError] = []
-    for name, text in settings.items():
+    for name, value in settings.items():
         try:
-            check_setting(name, text)
+            check_setting(name, value)
         except InvalidValue as error:
             errors.append(FieldError(name, "invalid_value", error.message))
     if errors:

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType, defstruct
 
 from holdfast.domain.ids import OrganizationId
-from holdfast.domain.organizations import SETTINGS, Organization, Setting
+from holdfast.domain.organizations import (
+    ORIGINS_MAX,
+    SETTINGS,
+    Organization,
+    Setting,
+    SettingKind,
+)
 from holdfast.entrypoints.api.catalog.policy import (
     PolicyAnswer,
     PolicyChangeRequest,
@@ -17,12 +23,25 @@ from holdfast.entrypoints.api.http.shapes import AnswerShape, RequestShape, or_u
 
 def _setting_type(name: str) -> Any:
     setting = SETTINGS[name]
+    rule = {"message": f"{name} {setting.rule}"}
+    if setting.kind is SettingKind.SWITCH:
+        about = Meta(description=setting.meaning, examples=[setting.example], extra=rule)
+        return Annotated[bool, about]
+    if setting.kind is SettingKind.LIST:
+        each = Meta(min_length=1, max_length=setting.length_max, extra=rule)
+        about = Meta(
+            max_length=ORIGINS_MAX,
+            description=setting.meaning,
+            examples=[setting.example],
+            extra=rule,
+        )
+        return Annotated[tuple[Annotated[str, each], ...], about]
     meta = Meta(
         min_length=1,
         max_length=setting.length_max,
         description=setting.meaning,
         examples=[setting.example],
-        extra={"message": f"{name} {setting.rule}"},
+        extra=rule,
     )
     return Annotated[str, meta]
 

@@ -194,7 +194,10 @@ def _duration(placed: Placed) -> str:
     return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
-def seat_answer(seen: SeenSeat, asking: Holder | None) -> SeatAnswer:
+def seat_answer(
+    seen: SeenSeat, asking: Holder | None, *, is_for_holder: bool = False
+) -> SeatAnswer:
+    """`is_for_holder`: leave out what operators write for each other."""
     seat, place = seen.seat, seen.seat.place
     is_lapsed = seat.is_lapsed(seen.at)
     held_until = None if is_lapsed else seat.held_until
@@ -218,7 +221,7 @@ def seat_answer(seen: SeenSeat, asking: Holder | None) -> SeatAnswer:
         restricted_view=place.is_restricted_view,
         x=_shortest(place.x),
         y=_shortest(place.y),
-        blocked_reason=or_unset(seat.blocked_reason),
+        blocked_reason=UNSET if is_for_holder else or_unset(seat.blocked_reason),
         hold_id=or_unset(seat.hold_id) if is_own else UNSET,
     )
 

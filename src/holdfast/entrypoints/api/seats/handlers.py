@@ -5,6 +5,7 @@ from functools import partial
 from msgspec import UnsetType
 from uuid_utils.compat import uuid7
 
+from holdfast.domain import refusals
 from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.placement import SeatAsk
 from holdfast.domain.ids import EventId, HoldId, SeatId, SessionId
@@ -40,16 +41,19 @@ _NEVER_KEPT = ((b"cache-control", b"no-cache, no-store"), *API_HEADERS[1:])
 
 
 async def reserve_seat(context: Context, call: Call, body: structs.ReserveRequest) -> Reply:
-    holder, remarks = reservation_of(body)
+    principal = call.principal
+    holder, remarks = reservation_of(body, principal.holder)
     event_id, seat_id = EventId(call.path_id), SeatId(call.nested_id)
-    path = (call.principal.organization_id, event_id, seat_id)
+    path = (principal.organization_id, event_id, seat_id)
     session_id = context.seat_finder.remembered(path) or await context.seat_lookups.get(path)
     if isinstance(session_id, Refusal):
         return refusal_reply(session_id, call.request_id)
+    if principal.session_id not in {None, session_id}:
+        return refusal_reply(refusals.seat_not_found(), call.request_id)
     key = idempotency_of(call, call.idempotency_key, body)
     # The engine decides under lock whether this buyer may have the seat now.
     command = PlaceHold(
-        organization_id=call.principal.organization_id,
+        organization_id=principal.organization_id,
         session_id=session_id,
         hold_id=HoldId(uuid7()),
         holder=holder,
@@ -58,19 +62,30 @@ async def reserve_seat(context: Context, call: Call, body: structs.ReserveReques
         idempotency=key,
         remarks=remarks,
         is_reservation=True,
+        reach=principal.reach,
     )
     show = partial(answers.reserved_answer, event_id, seat_id)
-    answer = await context.engine.answer(command, partial(render, call, show=show) if key else None)
+    rendering = partial(render, call, show=show) if key else None
+    answer = await context.rates.place(call, command, rendering)
     return reply_to(call, answer, show)._replace(standing_headers=_NEVER_KEPT)
 
 
 async def get_seat(context: Context, call: Call, query: structs.SeatQuery) -> Reply:
     email, user_id = given_or_none(query.customer_email), given_or_none(query.user_id)
     is_anonymous = email is None and user_id is None
-    asking = None if is_anonymous else holder_of(email, user_id)
+    principal = call.principal
+    asking = principal.holder
+    if asking is None and not is_anonymous:
+        asking = holder_of(email, user_id)
     path = (EventId(call.path_id), SeatId(call.nested_id))
     found = await look_up(context, call, reads.seat, context.seats, *path)
-    return reply_to_reading(call, found, lambda seen: answers.seat_answer(seen, asking))
+    if not isinstance(found, Refusal) and principal.session_id not in {
+        None,
+        found.seat.session_id,
+    }:
+        found = refusals.seat_not_found()
+    show = partial(answers.seat_answer, asking=asking, is_for_holder=principal.holder is not None)
+    return reply_to_reading(call, found, show)
 
 
 async def block_seats(context: Context, call: Call, body: structs.BlockSeatsRequest) -> Reply:

@@ -5,7 +5,7 @@ from typing import Any
 from holdfast.domain import refusals
 from holdfast.domain.access.scopes import Scope
 from holdfast.domain.refusal_codes import RefusalCode
-from holdfast.entrypoints.api.holds.routes import OF_SALE, OF_SEATS
+from holdfast.entrypoints.api.holds.routes import OF_HOLDER, OF_SALE, OF_SEATS
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.seats import answers, handlers, structs
@@ -17,9 +17,11 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/events/{event_id}/seats/{seat_id}/reserve",
+        attempt="seat_reserve_failed",
         scope=Scope.HOLDS_WRITE,
         summary="Reserve one specific seat, or get the holder's existing reservation",
         returns="The reservation.",
+        is_for_holders=True,
         handler=handlers.reserve_seat,
         body=structs.ReserveRequest,
         answer=answers.ReservedAnswer,
@@ -33,8 +35,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
             *OF_SEATS,
             _C.INSUFFICIENT_INVENTORY,
             _C.INVALID_TICKET_TYPE,
-            _C.ACTIVE_HOLD_EXISTS,
-            _C.ALREADY_WAITING,
+            *OF_HOLDER,
             _C.OTHERS_ARE_WAITING,
             ProblemCode.HOLDER_REQUIRED,
         ),
@@ -45,6 +46,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         scope=Scope.HOLDS_READ,
         summary="Read a seat",
         returns="The current state of the seat.",
+        is_for_holders=True,
         handler=handlers.get_seat,
         query=structs.SeatQuery,
         answer=answers.SeatAnswer,
@@ -57,6 +59,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         scope=Scope.CATALOG_READ,
         summary="Read the seat map of a session, or its changes",
         returns="The whole map, or the changes since a version.",
+        is_for_holders=True,
         handler=handlers.get_seat_map,
         query=structs.SeatMapQuery,
         answer=answers.SeatMapAnswer,
@@ -67,7 +70,8 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/sessions/{session_id}/seats/block",
-        scope=Scope.CATALOG_WRITE,
+        attempt="seat.block_failed",
+        scope=Scope.SEATS_BLOCK,
         summary="Block seats: take them off sale and end their holds",
         returns="The blocked seats.",
         handler=handlers.block_seats,
@@ -79,7 +83,8 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/sessions/{session_id}/seats/unblock",
-        scope=Scope.CATALOG_WRITE,
+        attempt="seat.unblock_failed",
+        scope=Scope.SEATS_BLOCK,
         summary="Unblock seats: put them back on sale; sold seats stay sold",
         returns="The unblocked seats.",
         handler=handlers.unblock_seats,

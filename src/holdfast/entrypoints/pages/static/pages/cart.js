@@ -10,10 +10,12 @@ const HELD = "active";
 const WAITING = "waiting";
 
 const fragment = new URLSearchParams(location.hash.slice(1));
-const key = fragment.get("key");
+const organization = new URLSearchParams(location.search).get("organization");
 const at = (id) => document.getElementById(id);
 const minorDigits = JSON.parse(at("minor-digits").textContent);
 
+let token = null; // of this buyer; the shop's server issues it
+let buyer = null;
 let session = fragment.get("session");
 let offers = [];
 let wanted = {}; // tickets by type, as the buyer has chosen them
@@ -51,16 +53,31 @@ const reasonOf = (problem) =>
   `${REASONS[problem.error]?.(problem) ?? problem.message.replace(/\.$/, "")}.`;
 
 async function ask(method, path, body) {
-  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
-  const answer = await fetch(`/api/${path}`, {
-    method,
-    headers,
-    body: body && JSON.stringify(body),
-    signal: AbortSignal.timeout(ANSWER_MS),
-  });
+  let answer = await call(method, path, body);
+  if (answer.status === 401) {
+    // The token has expired. The answer to an expired one is not the answer to the request.
+    await getToken();
+    answer = await call(method, path, body);
+  }
   const content = await answer.json();
   if (!answer.ok) throw new Refused(content);
   return content;
+}
+
+const call = (method, path, body) =>
+  fetch(`/api/${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    body: body && JSON.stringify(body),
+    signal: AbortSignal.timeout(ANSWER_MS),
+  });
+
+// A cookie that this script cannot read tells the shop's server who this buyer is.
+async function getToken() {
+  const path = `/demo/token?organization=${encodeURIComponent(organization)}`;
+  const answer = await fetch(path, { method: "POST", signal: AbortSignal.timeout(ANSWER_MS) });
+  if (!answer.ok) throw new Error("no token");
+  ({ token, user_id: buyer } = await answer.json());
 }
 
 // Runs one job at a time. A job counts as pending as soon as it is requested: otherwise a second one
@@ -85,13 +102,13 @@ async function run(work) {
   }
 }
 
-// Each session has a cart of its own, shared by all tabs of the browser.
-const cartKey = () => `holdfast-cart-${session}`;
+// Each buyer has a cart of their own for each session, shared by all tabs of the browser.
+const cartKey = () => `holdfast-cart-${session}-${buyer}`;
 
 function cartName() {
   const known = localStorage.getItem(cartKey());
   if (known) return known;
-  const made = `demo-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+  const made = `demo-${crypto.getRandomValues(new Uint32Array(4)).join("-")}`;
   localStorage.setItem(cartKey(), made);
   return made;
 }
@@ -127,7 +144,7 @@ const send = () =>
       .map(([type, quantity]) => ({ cart_item_id: type, ticket_type_id: type, quantity }));
     sendsAt = null;
     try {
-      hear(await ask("PUT", cartPath(), { session_id: session, items, user_id: cartName() }));
+      hear(await ask("PUT", cartPath(), { session_id: session, items }));
       refusal = ""; // it belongs to an earlier click
     } catch (error) {
       if (error.isSoldOut && items.length === 1) soldOutTypes.add(items[0].ticket_type_id);
@@ -409,8 +426,9 @@ async function open(chosen) {
 }
 
 async function start() {
-  at("keyless").hidden = Boolean(key);
-  if (!key) return;
+  if (organization) await alone(getToken);
+  at("closed").hidden = Boolean(token);
+  if (!token) return;
   await alone(loadSessions);
   at("nothing").hidden = Boolean(session);
   at("shop").hidden = !session;

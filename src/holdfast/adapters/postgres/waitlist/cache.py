@@ -1,0 +1,186 @@
+"""The queues of sessions in memory, as a group left them. A group compares versions under the lock
+of the waitlist, so decisions never use stale queues.
+
+A version names one state of the queues and is never used again, not even by another server after a
+failover. So it does not matter when, or from which lane, a state gets here, nor whether the commit
+that made it was confirmed: only if it was committed can a group find its version in the database.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+from uuid import UUID
+
+from holdfast.adapters.postgres.connections.pipeline import Row, Statements
+from holdfast.adapters.postgres.engine import rows
+from holdfast.adapters.postgres.waitlist import statements as sql
+from holdfast.adapters.postgres.waitlist.rows import Parties, QueueQueries
+from holdfast.domain.ids import SessionKey
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
+
+# A session counts for its queues and the parties read of them: together some 20 MB.
+KEPT_MAX = 10_000
+
+
+class KeptWaitlist(NamedTuple):
+    """A state of the queues of a session. Groups change copies of it. `position` is that of the
+    last facts of its parties in the fact log; `lacking` are queues of which too few parties are
+    here."""
+
+    version: UUID | None  # None if whoever changed it last gave it none
+    waitlist: Waitlist
+    position: int
+    lacking: frozenset[UUID] = frozenset()
+    # Whether another process changed it last: then it probably will again.
+    is_contested: bool = False
+
+    def after(self, version: UUID, changed: Waitlist, position: int) -> "KeptWaitlist":
+        """The state that a group made of this one."""
+        _trim(changed)
+        has_fewer = share_of(changed) > share_of(self.waitlist)  # more parties of each are read
+        touched = changed.queues.keys() if has_fewer else self.lacking | changed.changed
+        return KeptWaitlist(
+            version, changed, position, _lacking(changed, touched), self.is_contested
+        )
+
+
+def share_of(waitlist: Waitlist) -> int:
+    """How many parties of each queue are read."""
+    return max(1, LOOK_AHEAD // max(1, len(waitlist.queues)))
+
+
+def _trim(waitlist: Waitlist) -> None:
+    """Forget parties that would not have been read, of the queues that a group has changed."""
+    queues, share = waitlist.queues, share_of(waitlist)
+    for queue_id in waitlist.changed:
+        queue = queues.get(queue_id)
+        if queue is not None and len(queue.first) > share:
+            queues[queue_id] = replace(queue, first=queue.first[:share])
+
+
+def _lacking(waitlist: Waitlist, among: Iterable[UUID]) -> frozenset[UUID]:
+    queues, share = waitlist.queues, share_of(waitlist)
+    return frozenset(
+        id_
+        for id_ in among
+        if id_ in queues and len(queues[id_].first) < min(share, queues[id_].waiting)
+    )
+
+
+class WaitlistCache:
+    """Shared by the lanes of a process. The session kept the longest time ago is evicted first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[SessionKey, KeptWaitlist] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: SessionKey) -> KeptWaitlist | None:
+        return self._kept.get(key)
+
+    def keep(self, key: SessionKey, kept: KeptWaitlist) -> None:
+        if kept.version is None:
+            return
+        with self._lock:
+            self._forget(key)
+            self._kept[key] = kept
+            self._size += _size(kept)
+            while self._size > KEPT_MAX:
+                self._forget(next(iter(self._kept)))
+
+    def _forget(self, key: SessionKey) -> None:
+        forgotten = self._kept.pop(key, None)
+        if forgotten is not None:
+            self._size -= _size(forgotten)
+
+
+def _size(kept: KeptWaitlist) -> int:
+    return LOOK_AHEAD + len(kept.waitlist.queues)
+
+
+def survey_waitlists(
+    connection: Statements, cache: WaitlistCache, keys: Iterable[SessionKey]
+) -> dict[SessionKey, Waitlist]:
+    """The queues as they are now, without locks. Not to be changed."""
+    known = {
+        key: kept
+        for key in keys
+        if (kept := cache.get(key)) is not None and not (kept.is_contested or kept.lacking)
+    }
+    versions = connection.execute(sql.VERSIONS, rows.columns(known)) if known else ()
+    found = {
+        (organization_id, session_id): known[organization_id, session_id].waitlist
+        for organization_id, session_id, version in versions
+        if version == known[organization_id, session_id].version
+    }
+    others = sorted(key for key in keys if key not in found)
+    return found | QueueQueries(connection, others).waitlists() if others else found
+
+
+class QueueReading:
+    """The queues of sessions whose waitlists a group locks. What is probably not in memory is
+    queried together with the locks; what turns out to be stale, afterwards."""
+
+    def __init__(
+        self, connection: Statements, cache: WaitlistCache, keys: Sequence[SessionKey]
+    ) -> None:
+        self._connection, self._cache = connection, cache
+        self._known = {key: kept for key in keys if (kept := cache.get(key)) is not None}
+        self._trusted = {key: kept for key, kept in self._known.items() if not kept.is_contested}
+        self._lacking = {key: kept.lacking for key, kept in self._trusted.items() if kept.lacking}
+        self._parties = self._send_parties() if self._lacking else ()
+        self._queries = self._send([key for key in keys if key not in self._trusted])
+
+    def _send_parties(self) -> Iterable[Row]:
+        wanted = [
+            (*key, queue_id, share_of(self._trusted[key].waitlist))
+            for key, lacking in self._lacking.items()
+            for queue_id in lacking
+        ]
+        return self._connection.execute(sql.PARTIES_OF_QUEUES, rows.columns(wanted))
+
+    def _send(self, keys: Sequence[SessionKey]) -> QueueQueries | None:
+        return QueueQueries(self._connection, keys) if keys else None
+
+    def states(self, versions: Mapping[SessionKey, UUID | None]) -> dict[SessionKey, KeptWaitlist]:
+        """The queues of the locked sessions, given the versions found under their locks."""
+        current = {
+            key: kept
+            for key, kept in self._trusted.items()
+            if key in versions and versions[key] == kept.version
+        }
+        stale = [key for key in versions if key in self._trusted and key not in current]
+        changed = self._refilled(current) if self._lacking else {}
+        for queries in (self._queries, self._send(stale)):
+            found = queries.positioned() if queries is not None else {}
+            changed |= {
+                key: KeptWaitlist(
+                    versions[key],
+                    *found[key],
+                    is_contested=key in self._known and versions[key] != self._known[key].version,
+                )
+                for key in found.keys() & versions.keys()
+            }
+        for key, kept in changed.items():
+            self._cache.keep(key, kept)
+        return current | changed
+
+    def _refilled(
+        self, current: Mapping[SessionKey, KeptWaitlist]
+    ) -> dict[SessionKey, KeptWaitlist]:
+        parties = Parties(self._parties)
+        refilled = {}
+        for key in self._lacking.keys() & current.keys():
+            kept = current[key]
+            waitlist = kept.waitlist.copy(is_settled=True)
+            for queue_id in self._lacking[key]:
+                queue = waitlist.queues[queue_id]
+                waitlist.queues[queue_id] = replace(queue, first=parties.of(key, queue_id))
+            refilled[key] = kept._replace(
+                waitlist=waitlist,
+                position=max(kept.position, parties.positions.get(key, 0)),
+                lacking=frozenset(),
+            )
+        return refilled

@@ -1,0 +1,39 @@
+"""The roles of an organization's members. What no row of the table grants is denied."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from holdfast.domain.access.scopes import ALL_SCOPES, Scope
+
+
+class Role(StrEnum):
+    """From the one that may do most to the one that may do least."""
+
+    OWNER = "owner"
+    MANAGER = "manager"
+    SUPPORT = "support"
+    VIEWER = "viewer"
+
+
+_VIEW = (
+    *(Scope.CATALOG_READ, Scope.HOLDS_READ, Scope.ORDERS_READ, Scope.FACTS_READ),
+    Scope.SETTINGS_READ,
+)
+_SUPPORT = (
+    *_VIEW,
+    *(Scope.HOLDS_WRITE, Scope.HOLDS_OPERATE, Scope.SEATS_BLOCK, Scope.AUDIT_READ),
+)
+
+SCOPES_OF_ROLE: Mapping[Role, frozenset[Scope]] = {
+    Role.OWNER: frozenset(ALL_SCOPES),
+    Role.MANAGER: frozenset((*_SUPPORT, Scope.CATALOG_WRITE)),
+    Role.SUPPORT: frozenset(_SUPPORT),
+    Role.VIEWER: frozenset(_VIEW),
+}
+
+MEANING_OF_ROLE: Mapping[Role, str] = {
+    Role.OWNER: "do everything, including keys, members and settings",
+    Role.MANAGER: "change the catalog, and do everything that support may",
+    Role.SUPPORT: "extend and release holds, block seats, read the audit log",
+    Role.VIEWER: "read the catalog, holds, orders, facts and settings",
+}

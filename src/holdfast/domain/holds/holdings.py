@@ -1,0 +1,81 @@
+"""What a holder has, as far as limits per holder count it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from datetime import datetime
+from typing import NamedTuple
+
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.ids import HoldId, SessionId
+from holdfast.domain.immutable import immutable
+
+
+class LiveHold(NamedTuple):
+    """A hold that was active or waiting when it was read."""
+
+    id: HoldId
+    session_id: SessionId
+    quantity: int
+    expires_at: datetime
+    is_waiting: bool
+    is_cart: bool
+
+    def remaining_seconds(self, now: datetime) -> int:
+        return int((self.expires_at - now).total_seconds())
+
+
+def live_hold(hold: Hold) -> LiveHold:
+    return LiveHold(
+        hold.id,
+        hold.session_id,
+        hold.quantity,
+        hold.expires_at,
+        hold.waiting is not None,
+        hold.is_cart,
+    )
+
+
+@immutable
+class Holdings:
+    """A holder's live holds in a session or in all sessions of an event, including this group's
+    changes so far. If there are too many to read, `is_complete` is false, and they are more than
+    any limit. Only for a whole event: the units sold to the holder, and when the holder last gave
+    up places."""
+
+    holds: Mapping[HoldId, LiveHold] = field(default_factory=dict)
+    sold: int = 0
+    given_up_at: datetime | None = None
+    is_complete: bool = True
+
+    def live(self, now: datetime) -> list[LiveHold]:
+        """The live holds, the first to expire first."""
+        live = (hold for hold in self.holds.values() if now < hold.expires_at)
+        return sorted(live, key=lambda hold: hold.expires_at)
+
+    def last_given_up(self, now: datetime) -> datetime | None:
+        """When the holder last let places go without buying them: released, or lapsed, whether
+        that is recorded yet or not."""
+        return max(self._given_up(now), default=None)
+
+    def _given_up(self, now: datetime) -> Iterator[datetime]:
+        if self.given_up_at is not None:
+            yield self.given_up_at
+        for hold in self.holds.values():
+            if hold.expires_at <= now and not hold.is_waiting:
+                yield hold.expires_at
+
+    def after(self, hold: Hold) -> "Holdings":
+        """With this change of one of the holder's holds."""
+        others = {id_: each for id_, each in self.holds.items() if id_ != hold.id}
+        if not hold.is_over():
+            others[hold.id] = live_hold(hold)
+        given_up = (self.given_up_at, hold.given_up_at)
+        return Holdings(
+            others,
+            self.sold + (hold.quantity if hold.is_converted() else 0),
+            max((moment for moment in given_up if moment is not None), default=None),
+            self.is_complete,
+        )
+
+
+NOTHING_HELD = Holdings()

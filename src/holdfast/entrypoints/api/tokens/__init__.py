@@ -1,0 +1,1 @@
+"""Holder tokens, issued and revoked by a secret key."""

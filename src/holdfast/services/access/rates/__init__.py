@@ -1,0 +1,1 @@
+"""Rate limits: which apply, and what was used of them."""

@@ -1,0 +1,201 @@
+"""Members over the API: who may change whom, and what a session may do."""
+
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from django_otp.oath import TOTP
+
+from holdfast.domain.access.roles import SCOPES_OF_ROLE, Role
+from holdfast.entrypoints.api.http.route import Route
+from holdfast.entrypoints.api.routes import ROUTES
+from tests.e2e.answers import problem_of
+from tests.e2e.owner import Owner
+from tests.support.people import PASSWORD, Staff, add_staff
+from tests.support.platform import Json, Platform, new_platform
+from tests.support.servers import RunningServer
+
+
+def sign_in(platform: Platform, staff: Staff, **other: str) -> httpx.Response:
+    body = {
+        "organization_id": platform.organization_id,
+        "username": staff.username,
+        "password": PASSWORD,
+        **other,
+    }
+    return httpx.post(f"{platform.base_url}/api/member-sessions", json=body, timeout=60)
+
+
+def session_of(platform: Platform, owner: Owner, role: str) -> Platform:
+    """The API for a member who is signed in."""
+    staff = add_staff(owner.database_url, platform.organization_id, role)
+    answer = sign_in(platform, staff)
+    assert answer.status_code == 201, answer.text
+    token = answer.json()["session_token"]
+    return Platform(platform.base_url, token, platform.organization_id)
+
+
+def new_member(role: str = "viewer") -> Json:
+    return {"username": f"ann-{uuid4().hex}@example.com", "role": role}
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_session_may_do_what_its_role_allows(
+    platform: Platform, owner: Owner, role: Role
+) -> None:
+    """Every route: 403 without the scope, and something else with it."""
+    session = session_of(platform, owner, role.value)
+    for route in ROUTES:
+        if route.scope is None:
+            continue
+        answer = session.client.request(route.method, address(route), **body_of(route))
+        allowed = route.scope in SCOPES_OF_ROLE[role]
+        assert (answer.status_code == 403) == (not allowed), (route.method, route.path, answer.text)
+
+
+def address(route: Route[Any]) -> str:
+    return "/".join(str(uuid4()) if "{" in part else part for part in route.path.split("/"))
+
+
+def body_of(route: Route[Any]) -> Json:
+    return {"json": {}} if route.is_unsafe else {}
+
+
+def test_a_member_is_added_changed_and_removed(platform: Platform) -> None:
+    added = platform.made("/api/members", new_member())
+    assert (added["role"], added["status"]) == ("viewer", "invited")
+    path = f"/api/members/{added['member_id']}"
+    assert platform.client.patch(path, json={"role": "support"}).json()["role"] == "support"
+    assert platform.client.get(path).json()["role"] == "support"
+    assert platform.client.delete(path).status_code == 200
+    problem_of(platform.client.get(path), 404, "member_not_found")
+    actions = [each["action"] for each in platform.client.get("/api/audit").json()["data"]]
+    assert actions[:3] == ["member.removed", "member.changed", "member.added"]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"username": ""}, "validation_error"),
+        ({"username": "two words"}, "validation_error"),
+        ({"username": "x" * 151}, "validation_error"),
+        ({"username": "ann\n"}, "validation_error"),
+        ({"role": "boss"}, "validation_error"),
+        ({"role": None}, "validation_error"),
+        ({"email": "nobody"}, "invalid_email"),
+        ({"is_superuser": True}, "validation_error"),
+    ],
+)
+def test_wrong_input_adds_nobody(platform: Platform, change: Json, code: str) -> None:
+    answer = platform.client.post("/api/members", json=new_member() | change)
+    problem_of(answer, 400, code)
+    assert platform.client.get("/api/members").json()["data"] == []
+
+
+def test_the_account_of_another_organization_is_not_taken(
+    platform: Platform, neighbour: Platform, owner: Owner
+) -> None:
+    """Otherwise its password could be chosen by whoever invites it first."""
+    member = neighbour.made("/api/members", new_member())
+    body = {"username": member["username"], "role": "viewer"}
+    refused = platform.client.post("/api/members", json=body)
+    problem_of(refused, 409, "username_taken")
+    assert "invitation" not in refused.text
+    assert platform.client.get("/api/members").json()["data"] == []
+
+
+def test_an_idempotent_retry_adds_once_and_repeats_the_invitation(platform: Platform) -> None:
+    headers, body = {"Idempotency-Key": str(uuid4())}, new_member()
+    first = platform.client.post("/api/members", json=body, headers=headers)
+    again = platform.client.post("/api/members", json=body, headers=headers)
+    assert (first.status_code, first.content) == (again.status_code, again.content)
+    assert len(platform.client.get("/api/members").json()["data"]) == 1
+
+
+def test_a_limited_key_cannot_touch_a_member_above_it(
+    platform: Platform, server: RunningServer, owner: Owner
+) -> None:
+    add_staff(owner.database_url, platform.organization_id, "owner")
+    boss = add_staff(owner.database_url, platform.organization_id, "owner")
+    scopes = ["members:read", "members:write", "settings:read", "catalog", "holds", "facts"]
+    limited = platform.made("/api/keys", {"name": "hr", "scopes": scopes})["secret_key"]
+    hr = Platform(server.base_url, limited, platform.organization_id)
+    path = f"/api/members/{boss.member_id}"
+    problem_of(hr.client.delete(path), 403, "scope_not_held")
+    problem_of(hr.client.patch(path, json={"role": "viewer"}), 403, "scope_not_held")
+    problem_of(hr.client.post("/api/members", json=new_member("owner")), 403, "scope_not_held")
+    assert hr.client.post("/api/members", json=new_member("viewer")).status_code == 201
+
+
+def test_nobody_signs_in_to_another_organization(
+    platform: Platform, neighbour: Platform, owner: Owner
+) -> None:
+    staff = add_staff(owner.database_url, platform.organization_id, "owner")
+    foreign = sign_in(platform, staff, organization_id=neighbour.organization_id)
+    problem = problem_of(foreign, 401, "unauthorized")
+    unknown = sign_in(platform, staff, username=f"nobody-{uuid4()}")
+    assert problem_of(unknown, 401, "unauthorized")["message"] == problem["message"]
+
+
+def test_a_session_belongs_to_one_side(server: RunningServer, owner: Owner) -> None:
+    """Test and live have separate members."""
+    platform = new_platform(server.base_url, server.database_url)
+    ((live,),) = owner.rows(
+        "SELECT o.id FROM organization o JOIN organization t USING (account_id)"
+        " WHERE t.id = %s AND o.mode = 'live'",
+        platform.organization_id,
+    )
+    staff = add_staff(owner.database_url, platform.organization_id, "owner")
+    problem_of(sign_in(platform, staff, organization_id=str(live)), 401, "unauthorized")
+    assert sign_in(platform, staff).status_code == 201
+
+
+def test_a_member_with_two_factor_needs_a_code(platform: Platform, owner: Owner) -> None:
+    staff = add_staff(owner.database_url, platform.organization_id, "viewer")
+    key = uuid4().hex
+    owner.run(
+        "INSERT INTO otp_totp_totpdevice (user_id, name, confirmed, key, step, t0, digits,"
+        " tolerance, drift, last_t, throttling_failure_count)"
+        " VALUES (%s, 'app', true, %s, 30, 0, 6, 1, 0, -1, 0)",
+        staff.user_id,
+        key,
+    )
+    problem_of(sign_in(platform, staff), 401, "unauthorized")
+    owner.run("UPDATE otp_totp_totpdevice SET throttling_failure_count = 0")
+    code = f"{TOTP(bytes.fromhex(key)).token():06}"
+    assert sign_in(platform, staff, code=code).status_code == 201
+    problem_of(sign_in(platform, staff, code=code), 401, "unauthorized")
+
+
+def test_a_key_cannot_sign_out(platform: Platform) -> None:
+    problem_of(platform.client.delete("/api/member-sessions/current"), 404, "not_found")
+    assert platform.client.get("/api/holds").status_code == 200
+
+
+def test_a_member_cannot_act_as_somebody_else(platform: Platform, owner: Owner) -> None:
+    session = session_of(platform, owner, "support")
+    headers = {"X-Acting-User": "ann"}
+    answer = session.client.post(f"/api/holds/{uuid4()}/release", json={}, headers=headers)
+    problem_of(answer, 400, "invalid_acting_user")
+
+
+@pytest.mark.parametrize("name", [b"", b"\xff", b"x" * 201, "Ann\u200b\u2028".encode()])
+def test_a_name_that_cannot_be_recorded_is_refused(platform: Platform, name: bytes) -> None:
+    headers = {b"x-acting-user": name}
+    answer = platform.client.post(f"/api/holds/{uuid4()}/release", json={}, headers=headers)
+    problem_of(answer, 400, "invalid_acting_user")
+
+
+def test_passwords_and_tokens_are_not_logged(
+    platform: Platform, owner: Owner, server: RunningServer
+) -> None:
+    staff = add_staff(owner.database_url, platform.organization_id, "viewer")
+    token = sign_in(platform, staff).json()["session_token"]
+    sign_in(platform, staff, password="a wrong secret")
+    log = server.log.read_text()
+    assert PASSWORD not in log
+    assert "a wrong secret" not in log
+    assert token not in log
+    ((stored,),) = owner.rows("SELECT count(*) FROM axes_accessattempt WHERE post_data ~ 'wrong'")
+    assert stored == 0
