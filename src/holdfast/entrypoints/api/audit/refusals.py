@@ -45,7 +45,8 @@ def record_refusal(
     if call.route_path is None or status >= SERVER_ERROR or (is_read and status == NOT_FOUND):
         return
     recorded = {"route": f"{call.method} {call.route_path}", "status": status, **details}
-    if call.actor is not None:
+    # Routing fills in the principal of a caller whom it knows.
+    if hasattr(call, "principal"):
         attempts.failed(_attempt(call, code, recorded))
     elif status == UNAUTHORIZED:
         attempts.unauthorized(Stranger(_sent_hash(call), call.origin, recorded))
