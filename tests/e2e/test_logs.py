@@ -5,6 +5,7 @@ import re
 import time
 from uuid import uuid4
 
+import httpx
 import pytest
 
 from tests.e2e.owner import Owner
@@ -32,6 +33,15 @@ def let_the_log_catch_up(server: RunningServer, platform: Platform) -> None:
     request_id = f"last-{uuid4().hex}"
     platform.client.get("/api/nowhere", headers={"X-Request-ID": request_id})
     lines_with(server, request_id, 1)
+
+
+def test_an_invitation_is_not_logged(server: RunningServer, platform: Platform) -> None:
+    """Django logs the path of every page that is not found."""
+    secret = f"hi_{uuid4().hex}"
+    assert httpx.get(f"{server.base_url}/admin/invitation/{secret}/").status_code == 404
+    lines_with(server, "/admin/invitation/hi_***", 1)
+    let_the_log_catch_up(server, platform)
+    assert secret not in server.log.read_text()
 
 
 def test_placing_and_releasing_a_hold_is_logged_with_its_requests(

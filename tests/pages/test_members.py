@@ -15,6 +15,7 @@ from tests.pages.staff import browser_of, hire
 from tests.support.people import Staff
 
 NEW_PASSWORD = "quite another password"
+ACCEPT = "/admin/invitation/"
 
 
 @pytest.fixture
@@ -62,14 +63,19 @@ def test_a_new_person_chooses_a_password_and_logs_in(owner: Client, sale: Sale) 
     path = invitation_in(added(owner, sale, username=name))
     assert log_in(name, NEW_PASSWORD).status_code == 200
     guest = Client(SERVER_NAME="localhost")
-    assert name in guest.get(path).content.decode()
-    short = guest.post(path, {"new_password1": "short", "new_password2": "short"})
+    assert guest.get(ACCEPT).status_code == 404
+    shown = guest.get(path, follow=True)
+    assert shown.redirect_chain == [(ACCEPT, 302)], "the secret stayed in the address"
+    assert name in shown.content.decode()
+    cookie = guest.cookies["holdfast_invitation"]
+    assert (cookie["httponly"], cookie["path"]) == (True, ACCEPT)
+    short = guest.post(ACCEPT, {"new_password1": "short", "new_password2": "short"})
     assert "too short" in short.content.decode()
     chosen = {"new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
-    assert "Your password is set" in guest.post(path, chosen).content.decode()
+    assert "Your password is set" in guest.post(ACCEPT, chosen).content.decode()
     assert log_in(name, NEW_PASSWORD).status_code == 302
     assert guest.get(path).status_code == 404, "an invitation worked twice"
-    assert guest.post(path, chosen).status_code == 404
+    assert guest.post(ACCEPT, chosen).status_code == 404
 
 
 def test_an_old_or_unknown_invitation_is_not_found(owner: Client, sale: Sale) -> None:
@@ -148,7 +154,7 @@ def test_adding_a_pending_person_again_does_not_hand_over_the_account(
         guest = Client(SERVER_NAME="localhost")
         guest.get(path, follow=True)
         chosen = {"new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
-        assert "Your password is set" in guest.post(path, chosen).content.decode()
+        assert "Your password is set" in guest.post(ACCEPT, chosen).content.decode()
         assert added(second, of_second, username=name).status_code == 302
 
 

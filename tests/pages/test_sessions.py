@@ -53,9 +53,7 @@ def open_on_api(sale: Sale) -> int:
     return int(count)
 
 
-def signed_in_on_api(
-    database: Database, sale: Sale, staff: Staff, agent: str = "curl/8.0"
-) -> UUID:
+def signed_in_on_api(database: Database, sale: Sale, staff: Staff, agent: str = "curl/8.0") -> UUID:
     own, session_id = OrganizationId(sale.organization_id), MemberSessionId(uuid4())
     new = NewSession(session_id, own, staff.user_id, uuid4().bytes)
     origin = Origin(f"member:{staff.user_id}", "request-1", "192.0.2.9", agent)
@@ -181,7 +179,7 @@ def test_many_addresses_do_not_fill_the_audit(sale: Sale, staff: Staff) -> None:
 
 def guess(sale: Sale, staff: Staff, password: str) -> Person | Refused:
     # Imports models, so Django has to be set up.
-    from holdfast.adapters.postgres.access.passwords import DjangoPasswords  # noqa: PLC0415
+    from holdfast.adapters.postgres.access.passwords import DjangoPasswords
 
     own = OrganizationId(sale.organization_id)
     given = Credentials(own, staff.username, password, "")

@@ -17,6 +17,7 @@ import httpx
 from tests.support.databases import own_environment, server_url
 
 START_TIMEOUT_SECONDS = 90.0
+ROOT = Path(__file__).parents[2]
 
 
 INSTALLATION_SECRET = "the secret of every server in these tests"
@@ -53,6 +54,8 @@ class RunningServer:
             "HOLDFAST_DEADLINE_SECONDS": "30",
             # Servers that share a database accept each other's holder tokens.
             "HOLDFAST_SECRET_KEY": INSTALLATION_SECRET,
+            "DJANGO_SETTINGS_MODULE": "tests.support.quick_settings",
+            "PYTHONPATH": str(ROOT),
             **self.environment,
         }
         with self.log.open("ab") as output:

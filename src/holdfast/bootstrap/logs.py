@@ -1,4 +1,4 @@
-"""Logs: one JSON object per line, without e-mail addresses."""
+"""Logs: one JSON object per line, without e-mail addresses and secrets."""
 
 import contextlib
 import logging
@@ -19,6 +19,8 @@ from holdfast.domain.facts import iso
 # A word of a log entry: it ends at characters that no address has; a JSON escape counts as one
 # letter.
 _WORD = re.compile(r'(?:\\u[0-9a-f]{4}|\\[\\"]|[^\s"<>(),;:\\])+', re.IGNORECASE)
+# Keys, invitations, sessions and holder tokens, for instance in the path of a request.
+_SECRET = re.compile(r"(h[kist]_)[A-Za-z0-9_-]{16,}")
 _encoder = msgspec.json.Encoder(enc_hook=repr)
 _log = structlog.get_logger()
 
@@ -34,7 +36,7 @@ def configure_logs(settings: Settings) -> None:
     if settings.holdfast_log_format == "json":
         render: list[structlog.typing.Processor] = [_render_json]
     else:
-        render = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()), redact_addresses]
+        render = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()), redact]
     level = logging.getLevelNamesMapping()[settings.holdfast_log_level.upper()]
     structlog.configure(
         processors=[*shared, *render],
@@ -109,14 +111,15 @@ def _joined(lines: list[str]) -> Iterator[str]:
 
 def _render_json(_logger: object, _method: str, event: structlog.typing.EventDict) -> str:
     text = _encoder.encode(event).decode()
-    if text.count("@") == text.count("***@"):  # nearly always
+    # nearly always
+    if text.count("@") == text.count("***@") and _SECRET.search(text) is None:
         return text
-    return redact_addresses(None, "", text)
+    return redact(None, "", text)
 
 
-def redact_addresses(_logger: object, _method: str, line: object) -> str:
-    """Hide the name in every e-mail address, in any field."""
-    return _WORD.sub(_without_name, str(line))
+def redact(_logger: object, _method: str, line: object) -> str:
+    """Hide the name in every e-mail address, and every key, token and invitation, in any field."""
+    return _SECRET.sub(r"\1***", _WORD.sub(_without_name, str(line)))
 
 
 def _without_name(word: re.Match[str]) -> str:

@@ -1,5 +1,6 @@
 """Roles, and who may change members."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -7,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.access.members import Grantor, Member, refuse_change
+from holdfast.domain.access.members import USERNAME_PATTERN, Grantor, Member, refuse_change
 from holdfast.domain.access.roles import MEANING_OF_ROLE, SCOPES_OF_ROLE, Role
 from holdfast.domain.access.scopes import ALL_SCOPES, Scope
 from holdfast.domain.ids import MemberId
@@ -64,6 +65,11 @@ def test_the_last_owner_stays(becomes: Role | None) -> None:
     assert code(MEMBER, becomes, 1, OPERATOR) == RefusalCode.LAST_OWNER
     assert code(MEMBER, becomes, 2, OPERATOR) is None
     assert code(MEMBER, Role.OWNER, 1, OPERATOR) is None
+
+
+def test_a_username_is_one_line() -> None:
+    assert re.search(USERNAME_PATTERN, "ann@river.example")
+    assert not re.search(USERNAME_PATTERN, "ann\n")
 
 
 def test_an_owner_who_cannot_log_in_is_not_the_last_one() -> None:

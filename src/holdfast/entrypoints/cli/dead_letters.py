@@ -4,7 +4,7 @@ import argparse
 from uuid import UUID
 
 from holdfast.bootstrap.consumers import dead_letters
-from holdfast.bootstrap.logs import redact_addresses
+from holdfast.bootstrap.logs import redact
 from holdfast.bootstrap.settings import Settings
 from holdfast.entrypoints.cli.terminal import CommandFailed, say
 from holdfast.ports.facts.deliveries import DeadLetters
@@ -67,8 +67,8 @@ def _show_one(letter: DeadLetter) -> None:
     say(f"id      {letter.message.id}")
     say(f"type    {letter.message.type}")
     say(f"queue   {letter.queue}")
-    say(f"reason  {redact_addresses(None, '', letter.reason)}")
-    say(f"body    {redact_addresses(None, '', body)}")
+    say(f"reason  {redact(None, '', letter.reason)}")
+    say(f"body    {redact(None, '', body)}")
     say()
 
 

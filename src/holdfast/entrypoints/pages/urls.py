@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from holdfast.entrypoints.admin.people.account import ACCOUNT_URLS
-from holdfast.entrypoints.admin.people.invitations import accept
+from holdfast.entrypoints.admin.people.invitations import accept, follow
 from holdfast.entrypoints.pages import demo, views
 
 urlpatterns = [
@@ -12,7 +12,8 @@ urlpatterns = [
     path("demo/cart", demo.cart, name="demo-cart"),
     path("demo/token", demo.token, name="demo-token"),
     path("admin/account/", include(ACCOUNT_URLS)),
-    path("admin/invitation/<str:secret>/", accept, name="invitation"),
+    path("admin/invitation/", accept, name="invitation-accept"),
+    path("admin/invitation/<str:secret>/", follow, name="invitation"),
     path("admin/", admin.site.urls),
 ]
 
