@@ -3,13 +3,16 @@ step."""
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 from uuid import UUID
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
+from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.domain.group.command import Command
+from holdfast.domain.group.footprint import Needs
 from holdfast.domain.group.transitions import units_by_pool
 from holdfast.domain.ids import HoldId, PoolId
 from holdfast.domain.policy import HoldPolicy
@@ -33,6 +36,8 @@ class Agreeing(RuleBasedStateMachine):
         plan = Plan(POOLS, TICKET_TYPES, self.policy, HALL)
         worlds = (MemoryWorld(), PostgresWorld(self.database_url))
         self.sides = [Side(world, plan) for world in worlds]
+        # Another process, with no queues in its memory.
+        self.elsewhere = PostgresStore(self.database_url).connect()
         self.numbers = count(1)
         self.sold = dict.fromkeys(ALL_POOLS, 0)
         self.ended: dict[HoldId, str] = {}
@@ -135,6 +140,25 @@ class Agreeing(RuleBasedStateMachine):
             assert not could_be_promoted(world, venue, HALL, waitlist)
 
     @invariant()
+    def queues_in_memory_are_those_in_the_database(self) -> None:
+        world, venue = self.sides[1].world, self.sides[1].venue
+        assert isinstance(world, PostgresWorld)
+        key = (venue.organization_id, venue.session_id)
+        kept = world.store.memories.waitlists.get(key)
+        if kept is None or kept.version != world.waitlist_version(venue):
+            return
+        waitlists = self.elsewhere.survey(
+            Needs(sessions=frozenset({key}), waitlists=frozenset({key}))
+        ).waitlists
+        stored = waitlists[key].queues if waitlists else {}
+        assert kept.waitlist.queues.keys() == stored.keys()
+        for id_, queue in stored.items():
+            in_memory = kept.waitlist.queues[id_]
+            assert replace(in_memory, first=()) == replace(queue, first=())
+            seen = len(in_memory.first if id_ in kept.lacking else queue.first)
+            assert in_memory.first[:seen] == queue.first[:seen]
+
+    @invariant()
     def orders_are_equal_and_match_the_converted_holds(self) -> None:
         orders, others = (side.orders() for side in self.sides)
         assert orders == others
@@ -174,6 +198,7 @@ class Agreeing(RuleBasedStateMachine):
         return Counter((*row[:-1], row[-1] and name_of[row[-1]]) for row in seen)
 
     def teardown(self) -> None:
+        self.elsewhere.close()
         for side in self.sides:
             side.close()
         assert_sound(self.database_url)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from secrets import token_bytes
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 
@@ -319,6 +319,11 @@ class PostgresWorld(_World, PostgresManager):
     def _rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
         with self.connected() as connection:
             return connection.execute(query.encode(), parameters).fetchall()
+
+    def waitlist_version(self, venue: Venue) -> UUID | None:
+        query = "SELECT version FROM waitlist WHERE organization_id = %s AND session_id = %s"
+        ((version,),) = self._rows(query, venue.organization_id, venue.session_id)
+        return version if version is None else UUID(str(version))
 
     def now(self) -> datetime:
         ((now,),) = self._rows("SELECT clock_timestamp()")

@@ -126,6 +126,16 @@ def test_a_queue_is_ordered_by_arrival_not_by_insertion() -> None:
     assert (queue.waiting, queue.is_all_seen) == (3, True)
 
 
+def test_a_party_is_put_among_those_read_if_the_clock_went_back() -> None:
+    first, last, *unread = (waits("guest", 1, second) for second in (1, 5, 6, 7))
+    waitlist = a_waitlist(first, last, *unread)
+    (queue,) = waitlist.queues.values()
+    waitlist.queues[queue.id] = replace(queue, first=(first, last))
+    for second, seen in ((8, []), (3, [waits("guest", 1, 3)])):
+        waitlist.joined(waits("guest", 1, second), a_session(), NOW)
+        assert waitlist.queues[queue.id].first == (first, *seen, last)
+
+
 def test_a_leaving_party_is_counted_and_an_empty_queue_is_removed() -> None:
     first, second = waits("guest", 1, 1), waits("guest", 1, 2)
     waitlist = a_waitlist(first, second)

@@ -87,7 +87,9 @@ class WaitlistQueue:
 
     def joined(self, hold: Hold) -> "WaitlistQueue":
         first = self.first
-        if self.is_all_seen and len(first) < LOOK_AHEAD:
+        # After a failover, the clock may be behind parties that were read.
+        is_among = bool(first) and place_of(hold) < place_of(first[-1])
+        if is_among or (self.is_all_seen and len(first) < LOOK_AHEAD):
             first = tuple(sorted((*first, hold), key=place_of))
         return replace(self, waiting=self.waiting + 1, first=first)
 
