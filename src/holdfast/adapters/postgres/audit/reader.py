@@ -171,7 +171,12 @@ def audit_query(
     hashes: HolderHashes,
 ) -> AuditQuery:
     """The query with only the given conditions: each combination uses its index."""
-    names = {"organization_id": organization_id, "limit": limit, **_names(only, before, hashes)}
+    names = {
+        "organization_id": organization_id,
+        "limit": limit,
+        **_names(only, before),
+        **_holder_names(organization_id, only, hashes),
+    }
     given = [name for name in AuditFilter.__dataclass_fields__ if getattr(only, name) is not None]
     period = _all(sql for name, sql in _PERIOD.items() if name in given or f"{name}_at" in names)
     source = next((name for name in (*_BY_HOLDS, *_SUBJECTS) if name in given), None)
@@ -195,7 +200,7 @@ def audit_query(
     return AuditQuery(entries, last_examined, names)
 
 
-def _names(only: AuditFilter, before: AuditPosition | None, hashes: HolderHashes) -> dict[str, Any]:
+def _names(only: AuditFilter, before: AuditPosition | None) -> dict[str, Any]:
     names = {
         name: getattr(only, name)
         for name in AuditFilter.__dataclass_fields__
@@ -203,12 +208,18 @@ def _names(only: AuditFilter, before: AuditPosition | None, hashes: HolderHashes
     }
     if before is not None:
         names |= {"before_at": before.at, "before_seq": before.seq}
-    if only.email is not None or only.user_id is not None:
-        holder = Holder(only.email) if only.email is not None else Holder(user_id=only.user_id)
-        # Without a secret there is no hash, and nothing equals null.
-        email_key = None if only.email is None else only.email.normalized
-        names |= {"email_key": email_key, "hash": hashes.of(holder)[0]}
     return names
+
+
+def _holder_names(
+    organization_id: OrganizationId, only: AuditFilter, hashes: HolderHashes
+) -> dict[str, Any]:
+    if only.email is None and only.user_id is None:
+        return {}
+    holder = Holder(only.email) if only.email is not None else Holder(user_id=only.user_id)
+    # Without a secret there is no hash, and nothing equals null.
+    email_key = None if only.email is None else only.email.normalized
+    return {"email_key": email_key, "hash": hashes.of(organization_id, holder)[0]}
 
 
 def _all(conditions: Iterable[str]) -> str:

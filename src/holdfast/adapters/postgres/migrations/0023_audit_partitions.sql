@@ -1,8 +1,10 @@
 -- The audit in partitions by month (UTC), so that old entries can be dropped without a delete. The
--- table of before becomes the first partition as it is: 0023 has built the indexes and proved the
+-- table of before becomes the first partition as it is: 0022 has built the indexes and proved the
 -- bound, so that nothing is read or copied here.
 SET LOCAL holdfast.owner = on;
 SET LOCAL timezone = 'UTC';
+-- Holds wait behind the lock: give up rather than wait behind a long reader.
+SET LOCAL lock_timeout = '2s';
 LOCK TABLE audit IN ACCESS EXCLUSIVE MODE;
 
 CREATE SEQUENCE audit_seq;
