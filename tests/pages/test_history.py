@@ -16,6 +16,7 @@ from holdfast import domain
 from holdfast.adapters.postgres.audit.reader import PostgresAudit
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.domain.holder_hash import HolderHashes
+from holdfast.domain.ids import OrganizationId
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.entrypoints.admin.apps import AdminConfig
 from tests.pages.sales import Sale, insert, list_of, new_sale, page
@@ -212,7 +213,8 @@ def readers(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 def test_the_audit_explains_why_ann_was_refused(
     operator: Client, sale: Sale, readers: None, search: dict[str, str], is_found: bool
 ) -> None:
-    holder, _ = HASHES.of(Holder(EmailAddress("ann@example.com")))
+    ann = Holder(EmailAddress("ann@example.com"))
+    holder, _ = HASHES.of(OrganizationId(UUID(str(sale.organization_id))), ann)
     refusal = {"error": "insufficient_inventory", "quantity": 3, "available_quantity": 1}
     insert(
         sale.owner,

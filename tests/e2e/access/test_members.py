@@ -8,6 +8,7 @@ import pytest
 from django_otp.oath import TOTP
 
 from holdfast.domain.access.roles import SCOPES_OF_ROLE, Role
+from holdfast.domain.access.scopes import Scope
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.routes import ROUTES
 from tests.e2e.answers import problem_of
@@ -50,7 +51,8 @@ def test_a_session_may_do_what_its_role_allows(
         if route.scope is None:
             continue
         answer = session.client.request(route.method, address(route), **body_of(route))
-        allowed = route.scope in SCOPES_OF_ROLE[role]
+        # A holder token ends with the key that issued it, so it takes a key.
+        allowed = route.scope in SCOPES_OF_ROLE[role] and route.scope is not Scope.TOKENS_WRITE
         assert (answer.status_code == 403) == (not allowed), (route.method, route.path, answer.text)
 
 

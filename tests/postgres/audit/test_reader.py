@@ -65,7 +65,7 @@ class LargeAudit:
                 "holds": self.holds,
                 "seats": self.seats,
                 "count": ENTRIES,
-                "ann": HASHES.of(ANN)[0],
+                "ann": HASHES.of(self.organization_id, ANN)[0],
             },
         )
 

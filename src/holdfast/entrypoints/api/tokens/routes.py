@@ -49,10 +49,9 @@ async def issue_token(context: Context, call: Call, body: IssueTokenRequest) -> 
 
 
 async def revoke_tokens(context: Context, call: Call, body: RevokeTokensRequest) -> Reply:
+    desk = _desk(context, call, body)
     holder = holder_of(body.customer_email, body.user_id)
-    answer = await context.blocking.run(
-        call.principal.organization_id, _desk(context, call, body).revoke, holder
-    )
+    answer = await context.blocking.run(call.principal.organization_id, desk.revoke, holder)
     return reply_to(call, answer, token_answer)
 
 
