@@ -32,6 +32,7 @@ from tests.support.servers import RunningServer
 
 REQUESTS = 1000
 CONTROL_REQUESTS = 200
+CONTROL_TRIES_MAX = 20
 ANSWER_SECONDS = 60
 UNLIMITED = Path(__file__).parents[1] / "unlimited"
 TWO_PROCESSES = {"HOLDFAST_PROCESSES": "2", "HOLDFAST_LOG_LEVEL": "warning"}
@@ -96,9 +97,12 @@ def test_control_without_the_holder_lock_a_limit_is_exceeded(
     unlocked(monkeypatch, ResourceKind.HOLDER)
     slowly(monkeypatch)
     world, _ = two_engines
-    nights = two_nights(world, limit)
-    all_at_once(two_engines, asks(nights, CONTROL_REQUESTS))
-    assert had(world, nights)[limit] > LIMITS[limit]
+    for _ in range(CONTROL_TRIES_MAX):  # the two engines may happen to take turns
+        nights = two_nights(world, limit)
+        all_at_once(two_engines, asks(nights, CONTROL_REQUESTS))
+        if had(world, nights)[limit] > LIMITS[limit]:
+            return
+    raise AssertionError("the limit held without its lock")
 
 
 def test_tickets_that_are_being_paid_for_are_counted_once(two_engines: TwoEngines) -> None:
