@@ -25,7 +25,7 @@ def create_organization(settings: Settings, name: str, mode: Mode) -> tuple[Orga
 
 def is_known_person(username: str) -> bool:
     try:
-        return get_user_model().objects.using(OWNER).filter(username=username).exists()
+        return get_user_model().objects.using(OWNER).filter(username__iexact=username).exists()
     finally:
         connections[OWNER].close()
 
@@ -49,7 +49,7 @@ def ensure_admin(username: str, password: str) -> None:
             user.set_password(password)
         user.save(using=OWNER)
         attempts = apps.get_model("axes.AccessAttempt").objects.using(OWNER)
-        attempts.filter(username=username).delete()
+        attempts.filter(username=username.lower()).delete()
     finally:
         connections[OWNER].close()
 

@@ -19,8 +19,8 @@ from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.bootstrap.duties import BackgroundThread, DutyThread, journal_duty
 from holdfast.bootstrap.engine_room import EngineRoom
+from holdfast.bootstrap.privacy.addresses import addresses_of
 from holdfast.bootstrap.settings import Settings, SettingsError
-from holdfast.domain.holder_hash import HolderHashes
 from holdfast.ports.engine import Submit
 from holdfast.ports.facts.deliveries import (
     NOTIFICATIONS,
@@ -69,8 +69,9 @@ def consumer_threads(
         return []
     from holdfast.bootstrap.brokers import consumer_of  # noqa: PLC0415
 
-    holds, orders = PostgresHolds(database), PostgresOrders(database)
-    attempts = PostgresAttempts(database, HolderHashes(settings.holdfast_secret_key))
+    addresses = addresses_of(settings)
+    holds, orders = PostgresHolds(database, addresses), PostgresOrders(database, addresses)
+    attempts = PostgresAttempts(database, addresses.hashes)
     taker = OrderTaker(submit, holds, orders, attempts)
     notifier = _notifier(settings)
     tell: Handler = _discard

@@ -39,6 +39,9 @@ _AT_WORK = "-c holdfast.owner=on"
 _MIGRATION_LOCK = 4_741_836_059_215_102_001
 _LOCK_POLL_SECONDS = 0.2
 
+# Servers can only keep entries longer than the owner says.
+_KEEP_AUDIT = "UPDATE audit_horizon SET kept_days = %s"
+
 _Connection = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -107,6 +110,7 @@ def migrate(
             call_command("migrate", database=OWNER, interactive=False, verbosity=0)
         finally:
             connections[OWNER].close()
+        connection.execute(_KEEP_AUDIT, [settings.holdfast_audit_kept_days or None])
         facts = rebase_log(connection)
         if facts is not None:
             report(f"Restored from another PostgreSQL: {facts} facts have new cursors.")

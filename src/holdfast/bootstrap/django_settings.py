@@ -16,7 +16,9 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 from holdfast.bootstrap.database import databases
+from holdfast.bootstrap.privacy.addresses import addresses_of
 from holdfast.bootstrap.settings import load_settings
+from holdfast.domain.access.members import PASSWORD_LENGTH_MIN
 
 _settings = load_settings()
 _LOCAL_HOSTS = {"127.0.0.1", "localhost", "[::1]", "*"}
@@ -25,6 +27,8 @@ DEBUG = False
 # Whether to serve the demo's pages.
 HOLDFAST_IS_DEMO = _settings.holdfast_payments == "demo"
 # A random key by default: sessions end with the process, and no secret has a default.
+# The stored form of addresses, for the admin and the migrations.
+HOLDFAST_ADDRESSES = addresses_of(_settings)
 SECRET_KEY = _settings.holdfast_secret_key or secrets.token_urlsafe(48)
 ALLOWED_HOSTS = [
     host.strip() for host in _settings.holdfast_allowed_hosts.split(",") if host.strip()
@@ -89,6 +93,7 @@ AUTHENTICATION_BACKENDS = [
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=10)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_CALLABLE = "holdfast.adapters.postgres.access.passwords.counted_name"
 AXES_LOCKOUT_CALLABLE = "holdfast.entrypoints.pages.views.locked_out"
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
@@ -100,16 +105,19 @@ AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "otp_token"]
 OTP_TOTP_ISSUER = "Holdfast"
 # A wrong code makes the next one wait for a second, the one after that for two, and so on.
 OTP_TOTP_THROTTLE_FACTOR = OTP_STATIC_THROTTLE_FACTOR = 1
-# Codes are as old as they look: a drifting clock shall not widen the window for good.
+# Don't adapt to a drifting clock, which would widen the window for good.
 OTP_TOTP_SYNC = False
 
+# Where a login ends that came without `?next=`.
+LOGIN_REDIRECT_URL = "admin:index"
+
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
+    {"NAME": f"django.contrib.auth.password_validation.{name}", "OPTIONS": options}
+    for name, options in (
+        ("UserAttributeSimilarityValidator", {}),
+        ("MinimumLengthValidator", {"min_length": PASSWORD_LENGTH_MIN}),
+        ("CommonPasswordValidator", {}),
+        ("NumericPasswordValidator", {}),
     )
 ]
 

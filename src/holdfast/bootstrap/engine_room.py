@@ -12,8 +12,8 @@ from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.pruner import PostgresPruning
 from holdfast.bootstrap.logs import log_at_once
+from holdfast.bootstrap.privacy.addresses import addresses_of
 from holdfast.bootstrap.settings import Settings
-from holdfast.domain.holder_hash import HolderHashes
 from holdfast.engine import Admission, Limits
 from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
@@ -33,11 +33,12 @@ class EngineRoom:
         self.settings = settings
         self.url = url = settings.required_database_url
         self.database = Database(url)
-        self.hashes = HolderHashes(settings.holdfast_secret_key)
+        self.addresses = addresses_of(settings)
+        self.hashes = self.addresses.hashes
         self.journal = Journal(PostgresAttempts(self.database, self.hashes), log_at_once)
-        store = PostgresStore(url, self.hashes)
+        store = PostgresStore(url, self.addresses)
         self.admission = Admission(store, _limits(settings), [self.journal])
-        self.holds = PostgresHolds(self.database)
+        self.holds = PostgresHolds(self.database, self.addresses)
         self.reaper = Reaper(self.holds, self.admission)
         self.promoter = Promoter(self.holds, self.admission)
         self.pruner = Pruner(PostgresPruning(self.database), _keeping(settings))

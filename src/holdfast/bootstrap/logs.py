@@ -36,7 +36,7 @@ def configure_logs(settings: Settings) -> None:
     if settings.holdfast_log_format == "json":
         render: list[structlog.typing.Processor] = [_render_json]
     else:
-        render = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()), redact]
+        render = [_redact_values, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     level = logging.getLevelNamesMapping()[settings.holdfast_log_level.upper()]
     structlog.configure(
         processors=[*shared, *render],
@@ -115,6 +115,19 @@ def _render_json(_logger: object, _method: str, event: structlog.typing.EventDic
     if text.count("@") == text.count("***@") and _SECRET.search(text) is None:
         return text
     return redact(None, "", text)
+
+
+def _redact_values(
+    _logger: object, _method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Before they are rendered: in `customer_email=ann@...` the name would be part of the
+    address."""
+    for name, value in event.items():
+        text = value if isinstance(value, str) else repr(value)
+        hidden = redact(None, "", text)
+        if hidden != text:
+            event[name] = hidden
+    return event
 
 
 def redact(_logger: object, _method: str, line: object) -> str:

@@ -6,6 +6,7 @@ from threading import Event
 import structlog
 
 from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
+from holdfast.bootstrap.privacy.addresses import addresses_of
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.ports.facts.log import Publisher, RelayCursor, RelayLag
 from holdfast.services.facts.relay import Relay
@@ -18,7 +19,7 @@ def configured_relay(settings: Settings) -> Relay | None:
     publisher = _publisher(settings)
     if publisher is None:
         return None
-    outbox = PostgresOutbox(settings.required_database_url)
+    outbox = _outbox(settings)
     return Relay(outbox, publisher, settings.holdfast_secret_key)
 
 
@@ -27,7 +28,7 @@ def run_relay(settings: Settings, stopped: Event) -> None:
     publisher = _publisher(settings)
     if publisher is None:
         raise SettingsError("AMQP_URL or REDIS_URL: one must be set, to have a broker to relay to")
-    with closing(publisher), closing(PostgresOutbox(settings.required_database_url)) as outbox:
+    with closing(publisher), closing(_outbox(settings)) as outbox:
         relay = Relay(outbox, publisher, settings.holdfast_secret_key)
         log.info("relay.started", broker=settings.broker)
         while not stopped.wait(relay.tend()):
@@ -36,8 +37,12 @@ def run_relay(settings: Settings, stopped: Event) -> None:
 
 def relay_status(settings: Settings) -> tuple[RelayLag, tuple[RelayCursor, ...]]:
     """May raise StoreError."""
-    with closing(PostgresOutbox(settings.required_database_url)) as outbox:
+    with closing(_outbox(settings)) as outbox:
         return outbox.lag(), outbox.cursors()
+
+
+def _outbox(settings: Settings) -> PostgresOutbox:
+    return PostgresOutbox(settings.required_database_url, addresses_of(settings))
 
 
 def _publisher(settings: Settings) -> Publisher | None:

@@ -20,6 +20,7 @@ from holdfast.adapters.postgres.facts.outbox import PostgresFactLog
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.holds.statistics import PostgresStatistics
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
+from holdfast.adapters.postgres.privacy.forgetting import PostgresForgetting
 from holdfast.adapters.postgres.seats.reader import PostgresSeats
 from holdfast.bootstrap.consumers import ConsumerThread, consumer_threads
 from holdfast.bootstrap.duties import BackgroundThread, Duty, DutyThread, planned_duties
@@ -39,6 +40,7 @@ from holdfast.services.access.tokens import HolderAccess, token_authenticator
 from holdfast.services.container import ApiContainer
 
 _log = structlog.get_logger("holdfast.rates")
+_privacy_log = structlog.get_logger("holdfast.privacy")
 
 
 class EngineDependency:
@@ -61,6 +63,8 @@ class Server:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._room = EngineRoom(settings)
+        if not settings.installation_secrets:
+            _privacy_log.warning("addresses.not_encrypted")
         # Anybody can send unknown keys: no other query may wait for their look-up.
         self._key_database = Database(self._room.url, connections_max=1)
         authenticator = Authenticator(PostgresKeys(self._key_database))
@@ -124,7 +128,7 @@ def _rates(settings: Settings, room: EngineRoom) -> Rates:
         from holdfast.bootstrap.brokers import shared_rates  # noqa: PLC0415
 
         shared = shared_rates(settings)
-        if not settings.token_secrets:
+        if not settings.installation_secrets:
             _log.warning("rates.secret_is_temporary")
     return Rates(
         RateBook(PostgresRateLimits(room.database)),
@@ -134,7 +138,7 @@ def _rates(settings: Settings, room: EngineRoom) -> Rates:
 
 
 def _holders(settings: Settings, room: EngineRoom, database: Database) -> HolderAccess:
-    box, directory = TokenBox(settings.token_secrets), PostgresTokenDirectory(database)
+    box, directory = TokenBox(settings.installation_secrets), PostgresTokenDirectory(database)
     return HolderAccess(
         box,
         token_authenticator(box, directory),
@@ -176,9 +180,9 @@ def _container(
         catalog=PostgresCatalog(room.database),
         seats=PostgresSeats(room.database),
         statistics=PostgresStatistics(room.database),
-        orders=PostgresOrders(room.database),
+        orders=PostgresOrders(room.database, room.addresses),
         facts=PostgresFactLog(room.database),
-        audit=PostgresAudit(room.database, room.hashes),
+        audit=PostgresAudit(room.database, room.addresses.hashes),
         attempts=room.journal,
         payments=till or TrustingPayments(),
         authenticator=authenticator,
@@ -186,6 +190,7 @@ def _container(
         holders=holders,
         organizations=PostgresOrganizationSettings(room.database),
         rates=rates,
+        forgetting=PostgresForgetting(room.database, room.addresses),
         members=PostgresMembers(room.database),
         member_sessions=PostgresMemberSessions(room.database),
         passwords=passwords_of(settings),

@@ -90,12 +90,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return _required_database(self.owner_url)
 
     @property
-    def token_secrets(self) -> tuple[str, ...]:
-        """The secret that makes holder tokens, and older ones that still open them. None if the
-        first one would not survive a restart."""
+    def installation_secrets(self) -> tuple[str, ...]:
+        """The secret that makes holder tokens and seals addresses, and older ones that still open
+        them. None if the first one would not survive a restart."""
         if self.holdfast_secret_key is None or self.holdfast_secret_key_is_temporary == "yes":  # noqa: S105
             return ()
-        return (self.holdfast_secret_key, *_fallbacks(self.holdfast_secret_key_fallbacks))
+        return (self.holdfast_secret_key, *self.older_secrets)
+
+    @property
+    def older_secrets(self) -> tuple[str, ...]:
+        return _fallbacks(self.holdfast_secret_key_fallbacks)
 
     @property
     def broker(self) -> str | None:
@@ -138,9 +142,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     settings = Settings(**values)
     _check_mail(settings)
     _check_proxies(settings)
-    if any(
-        len(each) < SECRET_LENGTH_MIN for each in _fallbacks(settings.holdfast_secret_key_fallbacks)
-    ):
+    if any(len(each) < SECRET_LENGTH_MIN for each in settings.older_secrets):
         raise SettingsError(
             "HOLDFAST_SECRET_KEY_FALLBACKS: must be secrets of at least "
             f"{SECRET_LENGTH_MIN} characters, separated by commas"

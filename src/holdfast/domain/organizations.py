@@ -63,6 +63,8 @@ def _link(text: str) -> None:
     ]
     address = urlsplit(text)
     is_address = address.scheme in {"http", "https"} and bool(address.hostname)
+    # Everybody who gets the mail would read a password in it.
+    is_address = is_address and "@" not in address.netloc
     is_filled = all(each in {(name, "", None) for name in LINK_NAMES} for each in names)
     if not (is_address and is_filled and text.isprintable() and " " not in text):
         raise ValueError
@@ -81,7 +83,8 @@ def _origin(text: str) -> None:
 
 
 _LINK_RULE = (
-    f"must be a URL of at most {URL_LENGTH_MAX} characters that starts with https:// or http://;"
+    f"must be a URL of at most {URL_LENGTH_MAX} characters that starts with https:// or http://,"
+    " without a username or password;"
     f" it may contain {', '.join(f'{{{name}}}' for name in LINK_NAMES)}"
 )
 
@@ -196,6 +199,15 @@ class Organization:
     anonymous_holders: bool | None = _setting(
         "anonymous holders",
         "Whether holder tokens may be issued without `user_id` and `customer_email`.",
+        "must be true or false",
+        False,
+        bool,
+        5,
+        kind=SettingKind.SWITCH,
+    )
+    two_factor_required: bool | None = _setting(
+        "two-factor required",
+        "Whether members need two-factor authentication. Without it, they can only set it up.",
         "must be true or false",
         False,
         bool,

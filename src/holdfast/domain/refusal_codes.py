@@ -71,6 +71,7 @@ class RefusalCode(StrEnum):
     INVALID_EXPIRY = "invalid_expiry"
     SCOPE_NOT_HELD = "scope_not_held"
     TOO_MANY_KEYS = "too_many_keys"
+    HOLDS_STILL_OPEN = "holds_still_open"
     RATE_LIMIT_EXCEEDED = "rate_limit_exceeded"
     MEMBER_NOT_FOUND = "member_not_found"
     ALREADY_MEMBER = "already_member"
@@ -90,6 +91,7 @@ class RefusalCode(StrEnum):
 
 _RETRYABLE = frozenset(
     {
+        RefusalCode.HOLDS_STILL_OPEN,
         RefusalCode.ANONYMOUS_HOLDERS_OFF,
         RefusalCode.TOKENS_UNAVAILABLE,
         RefusalCode.INSUFFICIENT_INVENTORY,

@@ -215,6 +215,11 @@ def holder_limit_reached(
     return Refusal(Code.HOLDER_LIMIT_REACHED, message, details)
 
 
+def too_many_to_count(policy: str) -> Refusal:
+    message = "You have too many holds for this event. Pay for some or release some first"
+    return Refusal(Code.HOLDER_LIMIT_REACHED, message, {"policy": policy})
+
+
 _HOLDER_LIMITS = {
     "holder_units_max": "At most {limit} ticket(s) per customer for this event, and you have"
     " {current}, including those you wait for or have bought. Ask for fewer, or release some first",
@@ -395,9 +400,20 @@ def last_owner() -> Refusal:
 
 def username_taken() -> Refusal:
     message = (
-        "This username belongs to somebody outside your organization, or has not accepted an"
-        " invitation to its other side yet. Choose another one, or ask the operator of this"
-        " installation to add the person"
+        "This username belongs to somebody outside your organization, or to somebody who has not"
+        " accepted an invitation to its other side yet. Choose another one. The operator of this"
+        " installation can add the account if it is known to belong to the person whom you mean"
+    )
+    return Refusal(Code.USERNAME_TAKEN, message)
+
+
+def account_exists(organizations: Sequence[str]) -> Refusal:
+    """For operators, who may add anybody: any organization can have created the account, and chosen
+    its password."""
+    message = (
+        "This account exists already. It is a member of"
+        f" {', '.join(organizations) or 'no organization'}. Its password is not reset: whoever"
+        " knows it gets the role. Add the account only if you know whose it is"
     )
     return Refusal(Code.USERNAME_TAKEN, message)
 
@@ -405,3 +421,8 @@ def username_taken() -> Refusal:
 def too_many_members(maximum: int) -> Refusal:
     message = f"An organization can have at most {maximum} members. Remove one first"
     return Refusal(Code.TOO_MANY_MEMBERS, message, {"maximum": maximum})
+
+
+def holds_still_open(hold_ids: list[str]) -> Refusal:
+    message = "This person has open holds. Release them, or wait until they have expired"
+    return Refusal(Code.HOLDS_STILL_OPEN, message, {"hold_ids": list[JsonValue](hold_ids)})

@@ -4,7 +4,7 @@ import re
 from dataclasses import field, replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Self
+from typing import ClassVar, Self
 from uuid import UUID
 
 from holdfast.domain.immutable import immutable
@@ -42,6 +42,9 @@ class InvalidValue(ValueError):
 class EmailAddress:
     """An address in dot-atom form. `str` and `repr` are redacted to keep it out of logs."""
 
+    # Not of a stored one that cannot be decrypted: its text raises, and its key is nobody else's.
+    is_readable: ClassVar[bool] = True
+
     value: str
 
     def __post_init__(self) -> None:
@@ -52,6 +55,11 @@ class EmailAddress:
     def normalized(self) -> str:
         """The form used to compare holders."""
         return self.value.lower()
+
+    @property
+    def key(self) -> UUID:
+        """An opaque key of the person with this address."""
+        return digest(f"email {self.value.lower()}")
 
     @property
     def redacted(self) -> str:
@@ -114,19 +122,26 @@ class Holder:
         """An opaque key of the person. The platform's user id, if given, takes precedence over the
         address."""
         if self.user_id is not None:
-            return _digest(f"user {self.user_id}")
+            return digest(f"user {self.user_id}")
         assert self.email is not None
-        return _digest(f"email {self.email.normalized}")
+        return self.email.key
 
     def is_person(self, other: "Holder") -> bool:
-        return self.key == other.key
+        """Unlike a comparison of keys, this raises if it takes an address that is not readable."""
+        mine, theirs = self.email, other.email
+        if self.user_id is not None or other.user_id is not None:
+            return self.user_id == other.user_id
+        assert mine is not None
+        assert theirs is not None
+        return mine.normalized == theirs.normalized
 
     def with_email_of(self, other: "Holder") -> "Holder":
         """This holder with the newer address of `other`, if that is the same person."""
         email = other.email
         if email is None or not self.is_person(other):
             return self
-        is_known = self.email is not None and self.email.normalized == email.normalized
+        mine = self.email
+        is_known = mine is not None and mine.is_readable and mine.normalized == email.normalized
         return self if is_known else replace(self, email=email)
 
     def is_same_as(self, other: "Holder") -> bool:
@@ -167,5 +182,5 @@ def metadata_of(texts: dict[str, str] | None) -> Metadata:
 
 
 @lru_cache(maxsize=4096)
-def _digest(text: str) -> UUID:
+def digest(text: str) -> UUID:
     return UUID(bytes=blake2b(text.encode(), digest_size=16).digest())

@@ -280,6 +280,17 @@ def _lock_and_read(
         known=survey.known_holds() if survey.holds or survey.lapsed or survey.carts else {},
         holdings=[footprint.holding for _, footprint in planned if footprint.holding is not None],
         seatings=frozenset(survey.seatings),
+        emails=[
+            (pending.command.organization_id, holder.email)
+            for pending, _ in planned
+            if (holder := getattr(pending.command, "holder", None)) and holder.email
+        ],
+        attendees=[
+            (pending.command.organization_id, attendee)
+            for pending, footprint in planned
+            for attendee in footprint.attendees
+            if attendee is not None
+        ],
         carts=[footprint.cart for _, footprint in planned if footprint.cart is not None],
     )
     ledger = group.lock_and_read(wanted, wait_for)

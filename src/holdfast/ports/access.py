@@ -31,12 +31,13 @@ class Principal:
     key_id: ApiKeyId | None
     scopes: frozenset[str]
     mode: Mode = Mode.TEST
-    # How long the credential was still valid when it was looked up; None without an end.
+    # How much longer the credential was valid when it was looked up; None if it has no end.
     expires_in_seconds: float | None = None
     token_id: UUID | None = None
     holder: Holder | None = None
     event_id: EventId | None = None
     session_id: SessionId | None = None
+    quantity_max: int | None = None
     # Secrets to seal recorded answers with, the newest first: a renewed token opens them, too.
     seals: tuple[bytes, ...] = field(default=(), repr=False)
     member: SignedIn | None = None
@@ -57,7 +58,7 @@ class Principal:
         compute(self, "credential_id", self.key_id if member is None else member.session_id)
         reach = None
         if self.holder is not None:
-            reach = Reach(self.holder, self.event_id, self.session_id)
+            reach = Reach(self.holder, self.event_id, self.session_id, self.quantity_max)
         compute(self, "reach", reach)
 
 

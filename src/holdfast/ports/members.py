@@ -93,10 +93,12 @@ class Person:
 @immutable
 class Refused:
     """`person` is set if there is one with this name and the failure belongs in the audit. After
-    too many attempts, none is checked for `retry_seconds`."""
+    too many attempts, none is checked for `retry_seconds`. `needs_two_factor`: the password was
+    right, but the organization requires two-factor authentication, and this person has none."""
 
     person: Person | None
     retry_seconds: int | None
+    needs_two_factor: bool = False
 
 
 @immutable

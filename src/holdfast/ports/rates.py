@@ -1,8 +1,8 @@
-"""Rate limits, and where what was used of them is counted.
+"""Where the use of rate limits is counted.
 
-A period is divided into slots. What was taken in a slot counts until the whole period has passed
-since the end of that slot: never too short, and at most one slot too long. So a count needs few
-numbers, however large the limit is.
+A period is divided into slots. Units count until a whole period has passed since the end of the
+slot in which they were taken: never too short, and at most one slot too long. So a count needs only
+a few numbers, however large the limit is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ SLOTS = 30
 
 
 class Want(NamedTuple):
-    """Units of the limit `name`. `key` identifies what is counted, without personal data. A want of
-    0 units always fits."""
+    """A request for units of the limit `name`. `key` identifies the buyer, API key or address that
+    is counted, without personal data. 0 units always fit."""
 
     name: str
     key: str
@@ -25,17 +25,17 @@ class Want(NamedTuple):
 
 
 class Level(NamedTuple):
-    """What is used of a limit, and until when."""
+    """How much of a limit is used, and until when."""
 
     used: int
-    slot: int  # of this moment
-    reset_seconds: float  # until some of it is free again
+    slot: int  # the current one
+    reset_seconds: float  # until some units become available again
     wait_seconds: float | None  # until the wanted units fit; None if they never do
 
 
 class Count(NamedTuple):
-    """Whether all wants were taken, or none, and the level of each. `is_crowded` if there are more
-    subjects than can be counted."""
+    """Whether all wants were taken (otherwise none was), and the level of each. `is_crowded` if
+    there are more subjects than can be counted."""
 
     is_taken: bool
     levels: Sequence[Level]
@@ -47,10 +47,10 @@ class RatesUnavailable(Exception):
 
 
 class SharedRates(Protocol):
-    """Counts of all processes together. Used on the event loop."""
+    """The counts that all processes share. Used on the event loop."""
 
     async def take(self, wants: Sequence[Want]) -> Count:
-        """All or nothing. May raise RatesUnavailable, soon."""
+        """Take all wants or none. May raise RatesUnavailable, without a long wait."""
         ...
 
     def give_back(self, wants: Sequence[Want], slots: Sequence[int]) -> None:
@@ -62,5 +62,5 @@ class SharedRates(Protocol):
 
 class RateDirectory(Protocol):
     def all_limits(self) -> Mapping[OrganizationId, RateLimits]:
-        """Of the organizations that have any. Blocks, and may raise StoreError."""
+        """The limits of every organization that has any. Blocks, and may raise StoreError."""
         ...

@@ -30,7 +30,8 @@ from holdfast.domain.ids import (
     SessionKey,
 )
 from holdfast.domain.immutable import immutable
-from holdfast.domain.orders.order import Checkout, Order
+from holdfast.domain.orders.order import Attendee, Checkout, Order
+from holdfast.domain.values import EmailAddress
 
 # StoreError
 # |-- StoreUnavailable   unreachable or unable to serve; nothing was committed
@@ -159,6 +160,9 @@ class Wanted:
     payments: Sequence[PaymentKey] = ()
     known: Mapping[HoldKey, Hold] = field(default_factory=dict)
     carts: Sequence[CartKey] = ()
+    # Addresses and attendees that it may write: they are sealed before anything is locked.
+    emails: Sequence[tuple[OrganizationId, EmailAddress]] = ()
+    attendees: Sequence[tuple[OrganizationId, Attendee]] = ()
     # Sessions whose seats were surveyed: they are read again under the lock of their waitlist.
     seatings: frozenset[SessionKey] = frozenset()
 

@@ -14,6 +14,7 @@ from holdfast.ports.members import MemberSessionStore, MemberStore, PasswordChec
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.payments import DemoTill, PaymentProvider
+from holdfast.ports.privacy.forgetting import ForgettingStore
 from holdfast.ports.seats import SeatReader
 from holdfast.ports.statistics import SaleStatisticsReader
 from holdfast.services.access.authentication import Authenticator
@@ -44,6 +45,7 @@ class ApiContainer:
     holders: HolderAccess
     organizations: OrganizationStore
     rates: Rates
+    forgetting: ForgettingStore
     members: MemberStore
     member_sessions: MemberSessionStore
     passwords: PasswordCheck

@@ -37,20 +37,34 @@ def answered_once(
     transaction that `decide` writes in. T includes refusals."""
     if idempotency is None:
         return StoredAnswer(decide())
+    known: StoredAnswer[T] | None = recorded_answer(connection, idempotency)
+    if known is not None:
+        return known
+    outcome = decide()
+    body = render(outcome)
+    if not (isinstance(outcome, Refusal) and outcome.code.is_retryable):
+        names = (idempotency.organization_id, idempotency.digest)
+        connection.execute(_RECORD_ANSWER, (*names, idempotency.fingerprint, body))
+    return StoredAnswer(outcome, body)
+
+
+def recorded_answer(
+    connection: Connection, idempotency: IdempotencyKey | None
+) -> StoredAnswer[T] | None:
+    """The answer of an earlier request with this key, or why the key cannot be used. None if the
+    request is to be decided: until the transaction ends, nobody else decides one with this key."""
+    if idempotency is None:
+        return None
     if not _lock_key(connection, idempotency):
         return StoredAnswer(cast("T", refusals.request_in_progress()))
     names = (idempotency.organization_id, idempotency.digest)
     recorded = connection.execute(_RECORDED_ANSWER, names).fetchone()
-    if recorded is not None:
-        fingerprint, body = recorded
-        if fingerprint == idempotency.fingerprint:
-            return StoredAnswer(None, body, is_replay=True)
-        return StoredAnswer(cast("T", refusals.idempotency_key_reused()))
-    outcome = decide()
-    body = render(outcome)
-    if not (isinstance(outcome, Refusal) and outcome.code.is_retryable):
-        connection.execute(_RECORD_ANSWER, (*names, idempotency.fingerprint, body))
-    return StoredAnswer(outcome, body)
+    if recorded is None:
+        return None
+    fingerprint, body = recorded
+    if fingerprint == idempotency.fingerprint:
+        return StoredAnswer(None, body, is_replay=True)
+    return StoredAnswer(cast("T", refusals.idempotency_key_reused()))
 
 
 def _lock_key(connection: Connection, key: IdempotencyKey) -> bool:

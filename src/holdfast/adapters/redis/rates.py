@@ -1,9 +1,9 @@
-"""Rate limits counted in Valkey or Redis for all processes. One round trip at a time serves all
-requests that arrived during the last one.
+"""Counts rate limits in Valkey or Redis for all processes. One round trip at a time serves all
+requests that arrived during the previous one.
 
-A server that fails or hangs costs the requests of that round trip a few milliseconds. Then a task
-of its own looks for it, and until it is back nobody waits for it. A server that refuses one call,
-because it is out of memory for example, fails that call alone.
+A server that hangs delays the requests of that round trip by a quarter of a second. From then on, a
+separate task tries to reach it, and no request waits for it. A server that refuses one call, for
+example because it is out of memory, affects only that call.
 """
 
 import asyncio
@@ -21,9 +21,8 @@ from redis.exceptions import NoScriptError, ResponseError
 
 from holdfast.ports.rates import SLOTS, Count, Level, RatesUnavailable, Want
 
-# A round trip takes less than a millisecond. If this process is the slow one, its event loop may be
-# late by much more: it looks several times before it gives up, not once. A server that hangs costs
-# all of them together once, not each request.
+# A round trip takes less than a millisecond, but if this process is the slow one, its event loop is
+# late by much more. So it looks several times before it gives up on the server.
 LOOKS, LOOK_SECONDS = 5, 0.05
 ANSWER_SECONDS_MAX = LOOKS * LOOK_SECONDS
 CONNECT_SECONDS_MAX = 1.0
@@ -108,7 +107,7 @@ class ValkeyRates:
         try:
             while self._queue:
                 batch = [self._queue.popleft() for _ in range(min(BATCH_MAX, len(self._queue)))]
-                # First in the queue again if it fails, so that it is answered.
+                # If it fails, it stays first in the queue, so that it is answered.
                 self._queue.extendleft(reversed(batch))
                 answers = await self._exchange(batch)
                 for call, answer in zip(batch, answers, strict=True):
@@ -127,7 +126,7 @@ class ValkeyRates:
             self._running = None
 
     def _note_refusals(self, answers: Sequence[_Answer]) -> None:
-        """Log the first of a row: a server without memory refuses thousands in a second."""
+        """Log only the first in a row: a server out of memory refuses thousands a second."""
         refused = next((each for each in answers if isinstance(each, ResponseError)), None)
         if refused is not None and not self._is_refusing:
             _log.warning("rates.shared_refused", problem=type(refused).__name__)
@@ -145,7 +144,7 @@ class ValkeyRates:
             await asyncio.sleep(PAUSE_SECONDS)
             try:
                 await self._connect()
-            except Exception:  # it looks again, whatever it was
+            except Exception:  # try again after any error
                 await self._disconnect()
             else:
                 self._is_down = False

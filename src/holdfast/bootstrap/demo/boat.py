@@ -13,6 +13,8 @@ from uuid import UUID, uuid5
 from uuid_utils.compat import uuid7
 
 from holdfast.adapters.postgres.engine.store import PostgresStore
+from holdfast.bootstrap.privacy.addresses import addresses_of
+from holdfast.bootstrap.settings import Settings
 from holdfast.domain.carts.fill_cart import FillCart
 from holdfast.domain.carts.items import CartAsk
 from holdfast.domain.catalog import changes
@@ -68,17 +70,17 @@ def boat_changes(
         )
 
 
-def fill_boat(database_url: str, organization_id: OrganizationId) -> None:
+def fill_boat(settings: Settings, organization_id: OrganizationId) -> None:
     """Fill the carts that need it; what is refused or takes too long is left to the next start.
     Runs in its own process, because an engine has threads and this process will fork."""
-    filling = get_context("fork").Process(target=_fill_boat, args=(database_url, organization_id))
+    filling = get_context("fork").Process(target=_fill_boat, args=(settings, organization_id))
     filling.start()
     filling.join(FILLED_WITHIN_SECONDS)
     filling.kill()
 
 
-def _fill_boat(database_url: str, organization_id: OrganizationId) -> None:
-    engine = Admission(PostgresStore(database_url))
+def _fill_boat(settings: Settings, organization_id: OrganizationId) -> None:
+    engine = Admission(PostgresStore(settings.required_database_url, addresses_of(settings)))
     engine.start()
     try:
         carts = [_fill(organization_id, *party) for party in _PARTIES]

@@ -57,7 +57,7 @@ def load_demo(settings: Settings, known_secret: str | None) -> str:
         _open_shop(PostgresOrganizationSettings(database))
     finally:
         database.close()
-    fill_boat(settings.required_database_url, DEMO_ORGANIZATION_ID)
+    fill_boat(settings, DEMO_ORGANIZATION_ID)
     return known_secret
 
 

@@ -1,6 +1,8 @@
 """The members of an organization, and who may change them. Test and live have separate members
 (ADR 0043)."""
 
+import re
+import unicodedata
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -9,6 +11,7 @@ from holdfast.domain.access.roles import SCOPES_OF_ROLE, Role
 from holdfast.domain.ids import MemberId, MemberSessionId, OrganizationId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import InvalidValue
 
 MEMBERS_MAX = 200
 # Failed log-ins of one person that are audited within the time of a lock-out.
@@ -17,7 +20,22 @@ INVITATION_SECONDS = 7 * 86_400
 USERNAME_LENGTH_MAX = 150
 # `$` alone would allow a line break at the end; JavaScript has no `\Z`.
 USERNAME_PATTERN = r"^[\w.@+-]+$(?!\n)"
+# In every place where a person chooses one.
+PASSWORD_LENGTH_MIN = 12
+USERNAME_RULE = (
+    f"Must be 1 to {USERNAME_LENGTH_MAX} characters: letters, digits and @ . + - _. "
+    "An e-mail address is fine."
+)
 ACTING_USER_LENGTH_MAX = 200
+
+
+def normal_username(text: str) -> str:
+    """Full-width letters, ligatures and the like are the letters that they look like. Raises
+    InvalidValue."""
+    name = unicodedata.normalize("NFKC", text)
+    if len(name) > USERNAME_LENGTH_MAX or re.search(USERNAME_PATTERN, name) is None:
+        raise InvalidValue("invalid_username", USERNAME_RULE)
+    return name
 
 
 @immutable
@@ -55,8 +73,8 @@ class SignedIn:
 
 @immutable
 class Grantor:
-    """Who changes members. An operator of the installation (`scopes` is None) may do everything;
-    others may give, change or take only what they have themselves."""
+    """The caller who changes members. An operator of the installation (`scopes` is None) may do
+    everything; others may grant, change or remove only scopes that they have themselves."""
 
     scopes: frozenset[str] | None = None
 
@@ -76,7 +94,8 @@ class Grantor:
 
 @immutable
 class AddMember:
-    """`invitation_hash` is stored, and `invitation` shown, if the person is invited."""
+    """`invitation_hash` is stored, and `invitation` shown, if the person is invited. An operator
+    adds an account that has a password only with `takes_existing`."""
 
     organization_id: OrganizationId
     id: MemberId
@@ -85,6 +104,7 @@ class AddMember:
     role: Role
     invitation: str
     invitation_hash: bytes
+    takes_existing: bool = False
 
 
 @immutable

@@ -8,8 +8,8 @@ from holdfast.domain.immutable import immutable
 
 COUNT_MAX = 1_000_000
 SECONDS_MAX = 86_400
-# Of limits on buyers and addresses. There may be any number of them, and each is remembered for the
-# whole period; an organization has few keys.
+# For limits on buyers and addresses: there may be any number of them, each remembered for the whole
+# period. An organization has few keys.
 SECONDS_OF_MANY_MAX = 3_600
 
 _RATE = re.compile(r"([1-9][0-9]{0,6})/([1-9][0-9]{0,4})", re.ASCII)

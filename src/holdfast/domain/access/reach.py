@@ -9,11 +9,12 @@ from holdfast.domain.values import Holder
 @immutable
 class Reach:
     """The holds of one holder, in one event or session if the token is limited to it. To the token,
-    nothing else exists."""
+    nothing else exists. `quantity_max` limits the tickets that the holder may have in an event."""
 
     holder: Holder
     event_id: EventId | None = None
     session_id: SessionId | None = None
+    quantity_max: int | None = None
 
     @property
     def is_limited(self) -> bool:
@@ -24,3 +25,8 @@ class Reach:
 
     def covers(self, hold: Hold, event_id: EventId) -> bool:
         return hold.belongs_to(self.holder) and self.includes(hold.session_id, event_id)
+
+
+def limit_of(reach: Reach | None) -> int | None:
+    """The token's own limit of tickets."""
+    return None if reach is None else reach.quantity_max

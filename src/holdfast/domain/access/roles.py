@@ -1,4 +1,4 @@
-"""The roles of an organization's members. What no row of the table grants is denied."""
+"""The roles of an organization's members. Whatever a role does not list is denied."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,7 +7,7 @@ from holdfast.domain.access.scopes import ALL_SCOPES, Scope
 
 
 class Role(StrEnum):
-    """From the one that may do most to the one that may do least."""
+    """The most powerful first."""
 
     OWNER = "owner"
     MANAGER = "manager"
@@ -32,8 +32,8 @@ SCOPES_OF_ROLE: Mapping[Role, frozenset[Scope]] = {
 }
 
 MEANING_OF_ROLE: Mapping[Role, str] = {
-    Role.OWNER: "do everything, including keys, members and settings",
+    Role.OWNER: "do everything, including keys, members and settings, and forget people",
     Role.MANAGER: "change the catalog, and do everything that support may",
-    Role.SUPPORT: "extend and release holds, block seats, read the audit log",
+    Role.SUPPORT: "place, extend and release holds, block seats, forget people, read the audit log",
     Role.VIEWER: "read the catalog, holds, orders, facts and settings",
 }

@@ -14,7 +14,7 @@ class Mode(StrEnum):
 class Scope(StrEnum):
     HOLDS_READ = "holds:read"
     HOLDS_WRITE = "holds:write"
-    HOLDS_OPERATE = "holds:operate"  # beyond the policy's limits for holders
+    HOLDS_OPERATE = "holds:operate"  # exceed the policy, and forget people
     ORDERS_READ = "orders:read"
     FACTS_READ = "facts:read"
     AUDIT_READ = "audit:read"
@@ -28,6 +28,7 @@ class Scope(StrEnum):
     TOKENS_WRITE = "tokens:write"  # issues and revokes holder tokens
     MEMBERS_READ = "members:read"
     MEMBERS_WRITE = "members:write"
+    PRIVACY_ERASE = "privacy:erase"  # forgets people, which cannot be undone
 
 
 ALL_SCOPES = tuple(Scope)

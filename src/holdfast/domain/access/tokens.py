@@ -33,6 +33,7 @@ class HolderToken:
     expires_at: datetime
     event_id: EventId | None = None
     session_id: SessionId | None = None
+    quantity_max: int | None = None
 
 
 @immutable
@@ -47,6 +48,7 @@ class IssueToken:
     ttl_seconds: int = TTL_SECONDS_DEFAULT
     event_id: EventId | None = None
     session_id: SessionId | None = None
+    quantity_max: int | None = None
 
     def issued(self, at: datetime, *, allows_anonymous: bool) -> HolderToken | Refusal:
         """`allows_anonymous` is the setting of the organization."""
@@ -65,6 +67,7 @@ class IssueToken:
             expires_at=at + timedelta(seconds=self.ttl_seconds),
             event_id=self.event_id,
             session_id=self.session_id,
+            quantity_max=self.quantity_max,
         )
 
 

@@ -224,7 +224,12 @@ def _add(
         or _refuse_seats(everything)
         or refuse_holder(ledger, session, command.holder, types, besides=hold.id)
         or refuse_above_limits(
-            ledger, session, replace(hold, lines=everything), hold, *picked.taken_over
+            ledger,
+            session,
+            replace(hold, lines=everything),
+            hold,
+            *picked.taken_over,
+            reach=command.reach,
         )
     )
     if refusal is not None:
@@ -312,7 +317,7 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
         refusal = (
             refuse_lines(session, lines)
             or refuse_impossible(ledger, session, changed, refusals.insufficient_inventory(0))
-            or refuse_above_limits(ledger, session, changed, hold)
+            or refuse_above_limits(ledger, session, changed, hold, reach=command.reach)
         )
     if refusal is not None:
         return Decision(refusal)
@@ -375,8 +380,9 @@ def _as_before(line: Line, had: Sequence[Line]) -> list[Line]:
 
 
 def _at_quoted_prices(line: Line, had: Sequence[Line]) -> list[Line]:
-    """As many as before at the prices quoted then, and the rest at the catalog's: a quote is for a
-    quantity. Seats are priced when they are known, and stay on one line to be together."""
+    """Tickets up to the earlier quantity keep the quoted price, because a quote is for a quantity;
+    the rest cost the catalog price. Seats stay on one line, to be together, and are priced when
+    they are known."""
     if line.wish is not None and had:
         first = had[0]
         return [replace(line, unit_price_minor=first.unit_price_minor, pool_ids=first.pool_ids)]

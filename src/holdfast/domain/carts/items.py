@@ -137,8 +137,8 @@ def _serves(line: Line, ask: Ask) -> bool:
 def acquired(
     before: Iterable[Line], after: Iterable[Line], parts: Iterable[Ask | SeatAsk] = ()
 ) -> int:
-    """How many tickets a hold gets, with `parts` to come, that it did not have: seats one by one,
-    other tickets by how many more of a type. What it gives up does not make up for them."""
+    """How many tickets are new in a hold, with `parts` to come: each new seat, and each additional
+    ticket of a type. Tickets that the hold gives up are not deducted."""
     seats, had = set[SeatId](), set[SeatId]()
     growth = Counter[TicketTypeId]()
     for lines, found, sign in ((before, had, -1), (after, seats, 1)):

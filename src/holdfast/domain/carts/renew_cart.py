@@ -85,4 +85,5 @@ def _renewal_of(command: RenewCart, hold: Hold) -> Placement:
         is_cart=True,
         items=tuple(CartItem(each.item_id, command.group_id) for each in asks),
         renews=hold.id,
+        reach=command.reach,
     )

@@ -37,7 +37,9 @@ class SaleChange:
             terms = replace(terms, starts_at=self.starts_at)
         if not isinstance(self.ends_at, Unchanged):
             terms = replace(terms, ends_at=self.ends_at)
-        return refuse_window(terms) or replace(terms, status=status)
+        if status is not terms.status:
+            terms = replace(terms, status=status, was_announced=terms.is_announced)
+        return refuse_window(terms) or terms
 
 
 def refuse_policy(policy: PolicyOverride) -> Refusal | None:

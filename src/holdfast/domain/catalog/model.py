@@ -52,11 +52,19 @@ _NEXT_STATUSES: Mapping[EventStatus, frozenset[EventStatus]] = {
 
 @immutable
 class SaleTerms:
-    """The event's status and sale window, which decide whether tickets are on sale."""
+    """The event's status and sale window, which decide whether tickets are on sale.
+    `was_announced`: it has been published or live before."""
 
     status: EventStatus = EventStatus.PUBLISHED
     starts_at: datetime | None = None
     ends_at: datetime | None = None
+    was_announced: bool = False
+
+    @property
+    def is_announced(self) -> bool:
+        """Whether buyers may know of the event: not if it was cancelled or archived as a draft."""
+        is_draft = self.status is EventStatus.DRAFT
+        return self.status.is_on_sale or (self.was_announced and not is_draft)
 
     def is_within_window(self, now: datetime) -> bool:
         return (self.starts_at is None or self.starts_at <= now) and (

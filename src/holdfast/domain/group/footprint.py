@@ -15,7 +15,7 @@ order, so transactions cannot deadlock:
     5 HOLD             row
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import IntEnum
 from hashlib import sha256
@@ -39,6 +39,7 @@ from holdfast.domain.ids import (
     SessionKey,
 )
 from holdfast.domain.immutable import immutable
+from holdfast.domain.orders.order import Attendee
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.domain.values import Holder
@@ -141,6 +142,7 @@ class Footprint:
     claim: Claim | None = None
     payment: PaymentKey | None = None  # must not have paid for another order
     cart: CartKey | None = None  # its newest hold is to be read
+    attendees: Sequence[Attendee | None] = ()  # sealed before anything is locked
     weight: int = 1  # estimated rows written, if many
     awaits: Resource | None = None  # must be available before the command can be planned
     refusal: Refusal | None = None  # the command is too large to be decided

@@ -16,7 +16,7 @@ from holdfast.domain.group.transitions import (
     seat_after,
 )
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.holdings import Holdings, LiveHold
+from holdfast.domain.holds.holdings import Holdings
 from holdfast.domain.ids import (
     CartKey,
     HoldKey,
@@ -195,7 +195,7 @@ class Ledger:
                 self.freed.add(claim.session_key)
 
     def forget_unlocked_holdings(self) -> None:
-        """Forget what was read of holders whom somebody else has locked: it may be changing."""
+        """Forget the holdings of holders locked by another group: they may be changing."""
         for _, organization_id, person in self.skipped:
             for key in [each for each in self.holdings if each[::2] == (organization_id, person)]:
                 del self.holdings[key]
@@ -203,14 +203,11 @@ class Ledger:
     def holdings_in_event(self, session: SessionCatalog, holder: Holder) -> Holdings | None:
         return self.holdings.get((session.organization_id, session.event_id, holder.key))
 
-    def holdings_in_session(self, session: SessionCatalog, holder: Holder) -> list[LiveHold] | None:
-        """The holder's live holds in this session."""
-        known = self.holdings_in_event(session, holder) or self.holdings.get(
+    def holdings_for_session(self, session: SessionCatalog, holder: Holder) -> Holdings | None:
+        """The holder's holdings in the whole event if they were read, otherwise in this session."""
+        return self.holdings_in_event(session, holder) or self.holdings.get(
             (session.organization_id, session.session_id, holder.key)
         )
-        if known is None:
-            return None
-        return [hold for hold in known.live(self.now) if hold.session_id == session.session_id]
 
     def holdings_after(self, hold: Hold) -> dict[HoldingKey, Holdings]:
         """The holdings with this change of a hold."""

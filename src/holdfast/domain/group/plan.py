@@ -66,8 +66,8 @@ class GroupPlan:
         return [hold for key in keys if (hold := self.survey.holds.get(key)) is not None]
 
     def holders_of(self, holds: Iterable[Hold]) -> set[Resource]:
-        """The holders of these holds, where what they have is counted. Whoever extends or sells a
-        hold at its last moment locks its holder: a count must find it either live or sold."""
+        """The holders of these holds, where a limit applies. A command that extends or converts a
+        hold at the last moment locks its holder, so that a count finds it either live or sold."""
         return {
             Resource(ResourceKind.HOLDER, hold.organization_id, hold.holder.key)
             for hold in holds

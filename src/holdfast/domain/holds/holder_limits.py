@@ -2,10 +2,12 @@
 promotion never exceeds a limit; sold tickets count towards the limit of tickets."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from math import ceil
 
 from holdfast.domain import refusals
+from holdfast.domain.access.reach import Reach, limit_of
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import NeedsMore
@@ -25,14 +27,22 @@ _COUNTED: dict[str, Callable[[LiveHold], int]] = {
 
 
 def refuse_above_limits(
-    ledger: Ledger, session: SessionCatalog, hold: Hold, *replaced: Hold
+    ledger: Ledger,
+    session: SessionCatalog,
+    hold: Hold,
+    *replaced: Hold,
+    reach: Reach | None = None,
 ) -> Refusal | NeedsMore | None:
-    """Refuse a hold that would exceed a limit of its ticket types; of several, the lowest applies.
-    `hold` is as it would become, and ends those that it replaces, such as its own earlier state.
-    What a limit counts may always shrink or stay, even above a limit that was lowered since."""
-    if not session.limits_holders:
+    """Refuse a hold that would exceed a limit of its ticket types or of the caller's token; of
+    several, the lowest applies. `hold` is as it would become, and ends those that it replaces, such
+    as its own earlier state. What a limit counts may always shrink or stay, even above a limit that
+    was lowered since."""
+    own_limit = limit_of(reach)
+    if not session.limits_holders and own_limit is None:
         return None
     policies = [session.offers[line.ticket_type_id].policy for line in hold.lines]
+    if own_limit is not None:
+        policies.append(replace(policies[0], holder_units_max=own_limit))
     if not any(policy.limits_holders for policy in policies):
         return None
     known = ledger.holdings_in_event(session, hold.holder)
@@ -53,12 +63,16 @@ class _Change:
     now: datetime
 
     def refuse_cooldown(self, cooldown: timedelta) -> Refusal | None:
-        given_up_at = self.known.last_given_up(self.now) if cooldown else None
         had = sum(each.quantity for each in self.known.live(self.now) if each.id in self.replaced)
-        if given_up_at is None or self.hold.quantity <= had:
+        if not cooldown or self.hold.quantity <= had:
             return None
-        left = self._seconds_until(given_up_at + cooldown)
-        return refusals.holder_cooldown(left) if left > 0 else None
+        given_up_at = self.known.last_given_up(self.now)
+        left = 0 if given_up_at is None else self._seconds_until(given_up_at + cooldown)
+        if left > 0:
+            return refusals.holder_cooldown(left)
+        # The hold given up last may be one that was not read.
+        is_known = self.known.is_complete
+        return None if is_known else refusals.too_many_to_count("cooldown_seconds")
 
     def refuse_excess(self, policies: Sequence[HoldPolicy], cooldown: timedelta) -> Refusal | None:
         live = self.known.live(self.now)
@@ -70,8 +84,10 @@ class _Change:
             current = bought + sum(map(counted, live))
             replaced = sum(counted(each) for each in live if each.id in self.replaced)
             wanted = current - replaced + counted(self.hold)
-            # All carts are known in any case.
-            is_above = wanted > limit or not (self.known.is_complete or name == "holder_carts_max")
+            is_known = self.known.is_complete or (
+                name == "holder_carts_max" and self.known.has_all_carts
+            )
+            is_above = wanted > limit or not is_known
             if is_above and wanted > current:
                 seconds = self._seconds_until_fewer(wanted - limit, counted, cooldown)
                 return refusals.holder_limit_reached(name, limit, current, seconds)

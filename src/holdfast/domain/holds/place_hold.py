@@ -6,8 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from holdfast.domain import refusals
-from holdfast.domain.access.reach import Reach
-from holdfast.domain.catalog.model import EventStatus, SessionCatalog
+from holdfast.domain.access.reach import Reach, limit_of
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.command import Command, FailedAction
 from holdfast.domain.group.footprint import (
     Footprint,
@@ -91,7 +91,7 @@ class PlaceHold(Placement, Command):
         seat_id = contested_seat(refusal) or next(iter(self.named_seats), None)
         action = "hold.create_failed" if seat_id is None else "seat_reserve_failed"
         asked = asked_for(self.session_id, self.asks, self.holder, self.remarks.cart_token)
-        # An id of our own making is unknown to everybody.
+        # Nobody knows an id that we have just generated.
         hold_id = self.hold_id if self.is_id_from_client else None
         return FailedAction(action, hold_id, seat_id, asked)
 
@@ -162,8 +162,8 @@ def footprint_of(plan: GroupPlan, placement: Placement, learnt: NeedsMore) -> Fo
 
 
 def _without_holder(footprint: Footprint) -> Footprint:
-    """What rivals share. Most are refused before anything of their holders is counted; if not, they
-    are planned again, alone."""
+    """The footprint that rivals share. Most are refused before their holdings are counted; the
+    others are planned again, alone."""
     if footprint.holding is None:
         return footprint
     holder = frozenset(footprint.required_of(ResourceKind.HOLDER))
@@ -187,7 +187,7 @@ def _needs_seating(plan: GroupPlan, placement: Placement) -> bool:
 
 def _holding(placement: Placement, session: SessionCatalog, *, is_waiting: bool) -> Holding | None:
     """The holder whose holds are counted, if holds or places on the waitlist are limited."""
-    if session.limits_holders:
+    if session.limits_holders or limit_of(placement.reach) is not None:
         return Holding(placement.session_key, placement.holder, session.event_id)
     if session.allows_one_hold or (is_waiting and session.has_waitlist):
         return Holding(placement.session_key, placement.holder)
@@ -230,14 +230,14 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
 
 
 def _is_hidden(session: SessionCatalog, reach: Reach) -> bool:
-    """Whether the session does not exist for a token: drafts don't either."""
-    is_draft = session.sale.status is EventStatus.DRAFT
-    return is_draft or not reach.includes(session.session_id, session.event_id)
+    """Whether the session does not exist for the token, which includes those of drafts."""
+    is_announced = session.sale.is_announced
+    return not (is_announced and reach.includes(session.session_id, session.event_id))
 
 
 def _refused_like_rivals(ledger: Ledger, placement: Placement) -> Refusal | None:
     """The refusal that an earlier command of the group got for the same seats. It is the same for
-    everybody who has none of these seats. A stampede consists of such commands."""
+    everyone who has none of these seats, as in a stampede."""
     refusal = None if placement.rivalry is None else ledger.contested.get(placement.rivalry)
     if refusal is None:
         return None
@@ -266,7 +266,8 @@ def _place(
     if refusal is not None:
         return Decision(refusal)
     hold = placed_hold(ledger, session, placement, lines)
-    problem = refuse_above_limits(ledger, session, hold, *picked.taken_over)
+    reach = placement.reach
+    problem = refuse_above_limits(ledger, session, hold, *picked.taken_over, reach=reach)
     if problem is not None:
         return Decision(problem)
     found = fit(

@@ -98,14 +98,15 @@ def refuse_holder(
     """Refuse a second live hold in a session where the policy allows one."""
     if not any(session.offers[type_id].policy.one_active_hold for type_id in types):
         return None
-    known = ledger.holdings_in_session(session, holder)
+    known = ledger.holdings_for_session(session, holder)
     if known is None:
         return NeedsMore()  # the policy has changed since the survey
-    for hold in known:
+    for hold in known.live_in(session.session_id, ledger.now):
         if hold.id != besides:
             refuse = refusals.already_waiting if hold.is_waiting else refusals.active_hold_exists
             return refuse(str(hold.id), hold.remaining_seconds(ledger.now))
-    return None
+    # One in this session may be among those that were not read.
+    return None if known.is_complete else refusals.too_many_to_count("one_active_hold")
 
 
 @immutable

@@ -118,11 +118,12 @@ class ConvertHolds(Command):
             frozenset(optional - required),
             new_holds=self.revival_keys,
             payment=payment,
+            attendees=self.purchase.attendees,
             weight=1 + sum(hold.quantity for hold in paid),
         )
 
     def _is_own(self, hold: Hold) -> bool:
-        """A stranger's holds must not even be locked, or counted."""
+        """Another holder's holds must not be locked or counted."""
         return self.reach is None or hold.belongs_to(self.reach.holder)
 
     def decide(self, ledger: Ledger) -> Decision:

@@ -72,7 +72,7 @@ class StartCheckout(Command):
         return Footprint(frozenset(required), weight=1 + seats_of(holds))
 
     def _is_own(self, hold: Hold) -> bool:
-        """A stranger's holds must not even be locked, or counted."""
+        """Another holder's holds must not be locked or counted."""
         return self.reach is None or hold.belongs_to(self.reach.holder)
 
     def decide(self, ledger: Ledger) -> Decision:

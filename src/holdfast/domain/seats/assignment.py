@@ -70,9 +70,7 @@ class SeatPlanning:
             return None
         free = self._free.get(session.key, seating.free).copy()
         limits = dict(learnt.block_limits)
-        for seat_id in command.named_seats:
-            if seat_id in seating.plan.spots:
-                claim(seating, free, limits, seating.plan.spots[seat_id])
+        claim(seating, free, limits, seating.plan.known_spots(command.named_seats))
         proposal = None
         if asks:
             waitlist = self.survey.waitlists.get(session.key)

@@ -109,18 +109,27 @@ def _together(
 def _choose_start(row: Row, starts: int, search: Search) -> int | None:
     """The start nearest to the middle of the row. For accessible seats, first minimize the regular
     places used."""
-    window = (1 << search.quantity) - 1
     middle = (row.width - search.quantity) / 2
+    if not search.accessible:
+        return _nearest(starts, middle)
+    window = (1 << search.quantity) - 1
     candidates = [
         (((~row.special >> start) & window).bit_count(), abs(start - middle), start)
         for start in _bits(starts)
         if ((row.accessible >> start) & window).bit_count() >= search.accessible
     ]
-    if not candidates:
-        return None
-    if search.accessible:
-        return min(candidates)[2]
-    return min(candidate[1:] for candidate in candidates)[1]
+    return min(candidates)[2] if candidates else None
+
+
+def _nearest(starts: int, middle: float) -> int | None:
+    """The bit nearest to the middle; the left one if two are equally near."""
+    split = int(middle) + 1
+    left = (starts & (1 << split) - 1).bit_length() - 1
+    beyond = starts >> split
+    if not beyond:
+        return left if left >= 0 else None
+    right = split + (beyond & -beyond).bit_length() - 1
+    return left if left >= 0 and middle - left <= right - middle else right
 
 
 Rows = Mapping[int, int]  # the available places by row number

@@ -49,10 +49,7 @@ class SeatScope:
     def without(self, seat_ids: Iterable[SeatId]) -> Self:
         """A copy with these seats taken."""
         free, limits = self.free.copy(), dict(self.limits)
-        spots = self.seating.plan.spots
-        for seat_id in seat_ids:
-            if seat_id in spots:  # a new block may be missing from the cached plan
-                claim(self.seating, free, limits, spots[seat_id])
+        claim(self.seating, free, limits, self.seating.plan.known_spots(seat_ids))
         return replace(self, free=free, limits=limits)
 
 
@@ -81,20 +78,23 @@ def propose(scope: SeatScope, asks: Sequence[Ask]) -> tuple[Proposal, FreeSeats]
             spots = _find(seating, left, part.search(room), scope.locked)
             if spots is None:
                 break
-            for spot in spots:
-                claim(seating, left, room, spot)
+            claim(seating, left, room, spots)
             found |= _shares(seating, part, asks, spots)
         else:
             return Proposal(tuple(found[position] for position in range(len(asks)))), left
     return _refused(scope, asks, parts), scope.free
 
 
-def claim(seating: Seating, free: FreeSeats, limits: dict[BlockId, int], spot: Spot) -> None:
-    """Remove a seat from the free ones and from its block's capacity."""
-    free.take(spot)
-    block_id = seating.plan.rows[spot.row].block_id
-    if block_id in limits:
-        limits[block_id] = max(0, limits[block_id] - 1)
+def claim(
+    seating: Seating, free: FreeSeats, limits: dict[BlockId, int], spots: Sequence[Spot]
+) -> None:
+    """Remove seats from the free ones and from the capacities of their blocks."""
+    free.take_all(spots)
+    if limits:
+        for spot in spots:
+            block_id = seating.plan.rows[spot.row].block_id
+            if block_id in limits:
+                limits[block_id] = max(0, limits[block_id] - 1)
 
 
 def _parts(scope: SeatScope, asks: Sequence[Ask]) -> list[_Part]:

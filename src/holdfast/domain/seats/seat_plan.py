@@ -64,6 +64,10 @@ class SeatPlan:
             self._rows_in[blocks] = known
         return known
 
+    def known_spots(self, seat_ids: Iterable[SeatId]) -> list[Spot]:
+        """A new block may be missing from a cached plan."""
+        return [spot for seat_id in seat_ids if (spot := self.spots.get(seat_id)) is not None]
+
     def has_fewer(self, free: "FreeSeats", count: int, blocks: frozenset[BlockId]) -> bool:
         """Whether fewer places than `count` are free in these blocks."""
         for number in self.rows_in(blocks):
@@ -87,6 +91,14 @@ class FreeSeats:
 
     def take(self, spot: Spot) -> None:
         self._set(spot.row, self.masks[spot.row] & ~(1 << spot.bit))
+
+    def take_all(self, spots: Iterable[Spot]) -> None:
+        """As `take`, looking at each row once."""
+        masks: dict[int, int] = {}
+        for row, bit in spots:
+            masks[row] = masks.get(row, 0) | 1 << bit
+        for row, taken in masks.items():
+            self._set(row, self.masks[row] & ~taken)
 
     def give_back(self, spot: Spot) -> None:
         self._set(spot.row, self.masks[spot.row] | 1 << spot.bit)

@@ -59,7 +59,7 @@ def wait_or_refuse(
         refuse_lines(session, hold.lines)
         or refuse_impossible(ledger, session, hold, refusal)
         or _refuse_places(ledger, session, hold)
-        or refuse_above_limits(ledger, session, hold)
+        or refuse_above_limits(ledger, session, hold, reach=command.reach)
     )
     if problem is not None:
         return Decision(problem)
@@ -146,10 +146,13 @@ def _refuse_places(
     ledger: Ledger, session: SessionCatalog, hold: Hold
 ) -> Refusal | NeedsMore | None:
     """Enforce the limit of places on the waitlist per holder."""
-    known = ledger.holdings_in_session(session, hold.holder)
+    known = ledger.holdings_for_session(session, hold.holder)
     if known is None:
         return NeedsMore(has_to_wait=True)
+    if not known.has_all_carts:
+        return refusals.too_many_to_count("waiting_places_max")
     types = {line.ticket_type_id for line in hold.lines}
     maximum = min(session.offers[type_id].policy.waiting_places_max for type_id in types)
-    waiting = sum(each.is_waiting for each in known)
+    here = known.live_in(session.session_id, ledger.now)
+    waiting = sum(each.is_waiting for each in here)
     return refusals.waiting_places_exceeded(maximum) if waiting >= maximum else None

@@ -144,6 +144,7 @@ SEARCHES: dict[str, tuple[str, str, Callable[[str], object]]] = {
     "acting_user": ("acting user (whole)", "acting_user", str),
     "request": ("request id", "request_id", str),
     "ip": ("IP address", "ip", lambda text: str(ip_address(text))),
+    "user_agent": ("user agent (whole)", "user_agent", str),
     "error": ("error code", "error", str),
     "outcome": ("outcome: done or refused", "outcome", AuditOutcome),
 }
@@ -198,7 +199,7 @@ SEARCH_FILTERS = tuple(_filter(name, title) for name, (title, _, _) in SEARCHES.
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(HistoryAdmin):
-    list_display = ("seq", "action", "why", "hold", "of_seat", "who", "ip", "organization", "at")
+    list_display = ("seq", "at", "action", "why", "hold", "of_seat", "who", "ip", "organization")
     list_filter = (
         *BY_ORGANIZATION,
         *SEARCH_FILTERS,

@@ -231,7 +231,7 @@ class SharedIdAdmin(GrowingTableAdmin):
 class HolderRowAdmin(ReadOnlyAdmin):
     """A row with a holder and an amount."""
 
-    email = text_column("Customer e-mail", "customer_email")
+    email = text_column("Customer e-mail", "email")
     user = text_column("User id", "user_id")
 
     @admin.display(description="Total")
@@ -240,7 +240,7 @@ class HolderRowAdmin(ReadOnlyAdmin):
 
     @admin.display(description="Holder")
     def holder(self, row: Any) -> SafeString:
-        names = (redacted(name) for name in (row.customer_email, row.user_id) if name)
+        names = (redacted(name) for name in (row.email, row.user_id) if name)
         return format_html_join(mark_safe("<br>"), "{}", ((name,) for name in names))
 
 

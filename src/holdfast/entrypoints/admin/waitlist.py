@@ -176,7 +176,7 @@ def _parties(queue: WaitingLine) -> SafeString:
                 number,
                 row_link(Hold, place.hold_id, place.hold, queue.organization_id),
                 place.hold.quantity,
-                redacted(place.hold.customer_email or place.hold.user_id or "-"),
+                redacted(place.hold.email or place.hold.user_id or "-"),
                 shown_time(place.since),
                 shown_time(place.hold.expires_at),
                 queue.passes - place.passes_seen if number == 1 else "",

@@ -96,6 +96,7 @@ class Api(Edge):
             keys=container.keys,
             organizations=container.organizations,
             holders=container.holders,
+            forgetting=container.forgetting,
             session_events=SessionEvents(container.catalog),
             members=container.members,
             front_desk=FrontDesk(container.passwords, container.members, container.member_sessions),

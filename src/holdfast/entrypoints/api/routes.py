@@ -13,6 +13,7 @@ from holdfast.entrypoints.api.keys.routes import KEY_ROUTES
 from holdfast.entrypoints.api.members.routes import MEMBER_ROUTES
 from holdfast.entrypoints.api.orders.routes import ORDER_ROUTES
 from holdfast.entrypoints.api.organization.routes import ORGANIZATION_ROUTES
+from holdfast.entrypoints.api.privacy.routes import PRIVACY_ROUTES
 from holdfast.entrypoints.api.seats.routes import SEAT_ROUTES
 from holdfast.entrypoints.api.tokens.routes import TOKEN_ROUTES
 
@@ -28,4 +29,5 @@ ROUTES: tuple[Route[Any], ...] = (
     *MEMBER_ROUTES,
     *ORGANIZATION_ROUTES,
     *TOKEN_ROUTES,
+    *PRIVACY_ROUTES,
 )

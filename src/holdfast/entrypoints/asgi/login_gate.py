@@ -10,10 +10,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast.entrypoints.api.access.password_turns import PasswordTurns, TooManyLogIns
 from holdfast.entrypoints.pages.middleware import PAGES_POLICY
 
+LOG_IN_PATH = "/admin/login/"
 # Where a password is checked.
 GUARDED_PATHS = frozenset(
-    {"/admin/login/", "/admin/password_change/", "/admin/account/two-factor/off/"}
+    {LOG_IN_PATH, "/admin/password_change/", "/admin/account/two-factor/off/"}
 )
+# The form is shown again unless the password is right.
+_LOGGED_IN = 302
 BODY_BYTES_MAX = 8 * 1024
 BODY_SECONDS_MAX = 10.0
 
@@ -42,8 +45,15 @@ class LoginGate:
         if body is None:
             return  # the outer application sends the response
         address = scope["client"][0] if scope["client"] else ""
+
+        async def note_and_send(message: Message) -> None:
+            # The other forms also redirect people who are not logged in.
+            if message.get("status") == _LOGGED_IN and scope["path"] == LOG_IN_PATH:
+                self._turns.remember(address)
+            await send(message)
+
         try:
-            await self._turns.run(address, partial(self._app, scope, _Replay(body), send))
+            await self._turns.run(address, partial(self._app, scope, _Replay(body), note_and_send))
         except TooManyLogIns:
             await self._refuse(send)
 

@@ -3,7 +3,6 @@
 import argparse
 import getpass
 import os
-import re
 import sys
 
 import psycopg
@@ -12,7 +11,9 @@ from django.db import DatabaseError
 from holdfast.bootstrap import accounts
 from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.settings import Settings
+from holdfast.domain.access.members import PASSWORD_LENGTH_MIN, normal_username
 from holdfast.domain.access.scopes import Mode
+from holdfast.domain.values import InvalidValue
 from holdfast.entrypoints.cli.terminal import (
     CommandFailed,
     add_yes,
@@ -23,8 +24,6 @@ from holdfast.entrypoints.cli.terminal import (
 )
 
 PASSWORD_VARIABLE = "HOLDFAST_ADMIN_PASSWORD"  # noqa: S105
-PASSWORD_LENGTH_MIN = 12
-_USER_NAME = re.compile(r"[\w.@+-]{1,150}")
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -53,16 +52,17 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def user_name(text: str) -> str:
     """The same rule as in the admin pages."""
-    if not _USER_NAME.fullmatch(text):
+    try:
+        return normal_username(text)
+    except InvalidValue:
         raise argparse.ArgumentTypeError(
             "a name must be 1 to 150 characters: letters, digits and @ . + - _"
-        )
-    return text
+        ) from None
 
 
 def create_organization(settings: Settings, options: argparse.Namespace) -> int:
     mode = Mode.LIVE if options.live else Mode.TEST
-    with needs_database("the organization could not be created"):
+    with needs_database("the organization could not be created", as_owner=True):
         organization_id, secret = accounts.create_organization(settings, options.name, mode)
     say(f"organization_id  {organization_id}")
     say(f"secret_key       {secret}")

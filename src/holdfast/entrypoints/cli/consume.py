@@ -3,6 +3,7 @@
 import argparse
 
 from holdfast.bootstrap.consumers import run_consumers
+from holdfast.bootstrap.privacy.addresses import refuse_missing_secrets
 from holdfast.bootstrap.settings import Settings
 from holdfast.entrypoints.cli.terminal import stop_signal
 
@@ -21,5 +22,6 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def run(settings: Settings, _options: argparse.Namespace) -> int:
+    refuse_missing_secrets(settings)
     run_consumers(settings, stop_signal())
     return 0

@@ -142,7 +142,7 @@ def revoke(settings: Settings, options: argparse.Namespace) -> int:
 @contextmanager
 def _desk(settings: Settings) -> Iterator[KeyDesk]:
     try:
-        with needs_database("the keys could not be read or changed"):
+        with needs_database("the keys could not be read or changed", as_owner=True):
             yield KeyDesk(settings)
     except UnknownOrganization:
         raise CommandFailed("there is no organization with this id") from None

@@ -20,6 +20,8 @@ MODULES = {
     "keys": "keys",
     "members": "members",
     "settings": "settings",
+    "forget": "privacy.commands",
+    "reseal": "privacy.commands",
     "worker": "worker",
     "beat": "worker",
     "relay": "relay",

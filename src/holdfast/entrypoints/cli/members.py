@@ -41,12 +41,17 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "where its owner chooses a password, once, within 7 days.",
     )
     _add_person(adding)
-    adding.add_argument("--role", type=Role, choices=list(Role), required=True)
+    _add_role(adding)
     adding.add_argument("--email", help="e-mail address of a new person")
+    adding.add_argument(
+        "--existing",
+        action="store_true",
+        help="add an account that has a password already; without this it is refused",
+    )
     _action(actions, "list", show, "list the members", "Lists the members of both sides.")
     changing = _action(actions, "role", change, "change a role", "Gives a member another role.")
     _add_person(changing)
-    changing.add_argument("--role", type=Role, choices=list(Role), required=True)
+    _add_role(changing)
     removing = _action(
         actions, "remove", remove, "remove a member", "Removes a member. The account stays."
     )
@@ -82,11 +87,25 @@ def _add_person(action: argparse.ArgumentParser) -> None:
     action.add_argument("username", type=user_name, help="the name that the person logs in with")
 
 
+def _add_role(action: argparse.ArgumentParser) -> None:
+    names = "{" + ",".join(Role) + "}"
+    action.add_argument("--role", type=_role, metavar=names, required=True)
+
+
+def _role(text: str) -> Role:
+    try:
+        return Role(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be one of {', '.join(Role)}") from None
+
+
 def add(settings: Settings, options: argparse.Namespace) -> int:
     invitation = None
     with _desk(settings, options) as desk:
         for side in desk.sides:
-            answer = desk.roll(side).add(options.username, options.email, options.role)
+            answer = desk.roll(side).add(
+                options.username, options.email, options.role, takes_existing=options.existing
+            )
             outcome = _accepted(answer, but=RefusalCode.ALREADY_MEMBER)
             if isinstance(outcome, Refusal):
                 say(f"{options.username} is already a member of the {side.mode.value} side")
@@ -151,7 +170,7 @@ def _for_each_side(
 def _desk(settings: Settings, options: argparse.Namespace) -> Iterator[MemberDesk]:
     try:
         with (
-            needs_database("the members could not be read or changed"),
+            needs_database("the members could not be read or changed", as_owner=True),
             members_of(settings, options.organization, options.mode) as desk,
         ):
             yield desk
@@ -165,5 +184,6 @@ def _accepted(
     outcome = answer.outcome
     assert outcome is not None
     if isinstance(outcome, Refusal) and outcome.code is not but:
-        raise CommandFailed(outcome.message)
+        hint = ". Pass --existing" if outcome.code is RefusalCode.USERNAME_TAKEN else ""
+        raise CommandFailed(outcome.message + hint)
     return outcome

@@ -7,6 +7,7 @@ import socket
 from functools import partial
 
 from holdfast.bootstrap.database import refuse_unsafe_login
+from holdfast.bootstrap.privacy.addresses import refuse_missing_secrets
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.entrypoints.cli.terminal import CommandFailed
 from holdfast.entrypoints.server.supervisor import supervise
@@ -71,6 +72,7 @@ def serve(settings: Settings, part: str) -> None:
     from holdfast.entrypoints.server.process import serve_process  # noqa: PLC0415
 
     refuse_unsafe_login(settings)
+    refuse_missing_secrets(settings)
     # Set before the fork: all processes have to sign with the same key.
     if settings.holdfast_secret_key is None:
         os.environ["HOLDFAST_SECRET_KEY"] = secrets.token_urlsafe(48)

@@ -49,7 +49,7 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
     policy, texts = _changes(dict(options.change))
     try:
         with (
-            needs_database("the settings could not be read or changed"),
+            needs_database("the settings could not be read or changed", as_owner=True),
             settings_of(settings, organization_id) as store,
         ):
             if policy or texts:

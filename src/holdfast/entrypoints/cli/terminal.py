@@ -18,13 +18,18 @@ class CommandFailed(Exception):
     """The message is shown at the terminal."""
 
 
+_HINT = "is PostgreSQL running and migrated"
+_OWNER_HINT = f"{_HINT}, and is HOLDFAST_OWNER_DATABASE_URL set to the owner of its tables"
+
+
 @contextmanager
-def needs_database(failure: str) -> Iterator[None]:
+def needs_database(failure: str, *, as_owner: bool = False) -> Iterator[None]:
     """Say what failed if the database cannot be used."""
     try:
         yield
     except StoreError as error:
-        raise CommandFailed(f"{failure}: is PostgreSQL running and migrated?") from error
+        hint = _OWNER_HINT if as_owner else _HINT
+        raise CommandFailed(f"{failure}: {hint}?") from error
 
 
 def printable_name(text: str) -> str:

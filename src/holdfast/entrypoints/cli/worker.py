@@ -4,6 +4,7 @@ import argparse
 
 import structlog
 
+from holdfast.bootstrap.privacy.addresses import refuse_missing_secrets
 from holdfast.bootstrap.settings import Settings
 from holdfast.entrypoints.workers.app import CLEANUP, DEFAULT, create_app
 
@@ -31,7 +32,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def run_worker(settings: Settings, options: argparse.Namespace) -> int:
-    _ = settings.required_database_url  # say so now, not in a child process
+    refuse_missing_secrets(settings)  # now, not in a child process
     queues = list(_QUEUES.values()) if options.queue is None else [_QUEUES[options.queue]]
     worker = create_app(settings).Worker(
         pool="prefork", queues=queues, without_gossip=True, without_mingle=True, quiet=True

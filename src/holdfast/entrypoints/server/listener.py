@@ -12,7 +12,7 @@ from collections.abc import Callable
 import structlog
 
 BACKLOG = 4_096
-# In one turn of the event loop: those who are connected wait meanwhile.
+# In one turn of the event loop, while existing connections wait.
 ACCEPTED_AT_ONCE_MAX = 128
 # After the system has refused to accept, because it is out of files or memory.
 PAUSE_SECONDS = 1.0

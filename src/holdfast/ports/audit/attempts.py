@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Protocol, Self
 from uuid import UUID
 
+from holdfast.domain.access.tokens import HolderToken
 from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.holds.placement import NOTHING_ASKED, Asked
@@ -59,11 +60,18 @@ class FailedAttempt:
 
 @immutable
 class Stranger:
-    """A request with a key that is not valid, if it has one: perhaps a key that was."""
+    """A request without a valid credential. Its key, if any, may have been valid once; its `token`
+    was issued to a holder and has ended."""
 
     secret_hash: bytes | None
     origin: Origin
     details: Mapping[str, JsonValue]
+    token: HolderToken | None = None
+
+    @property
+    def credential(self) -> bytes | None:
+        """What tells one stranger from another."""
+        return self.secret_hash if self.token is None else self.token.id.bytes
 
 
 @immutable

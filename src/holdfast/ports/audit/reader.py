@@ -1,5 +1,5 @@
-"""Reads the audit log: who did what, to which hold, seat, part of the catalog or key, from where;
-and who was refused, and why."""
+"""Reads the audit log: who did what to which hold, seat, part of the catalog or key, and from
+where; who was refused, and why."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -78,6 +78,7 @@ class AuditFilter:
     actor: str | None = None
     acting_user: str | None = None
     ip: str | None = None
+    user_agent: str | None = None
     request_id: str | None = None
     error: str | None = None
     outcome: AuditOutcome | None = None

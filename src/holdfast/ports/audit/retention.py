@@ -18,9 +18,14 @@ class AuditPartition:
 class AuditPartitions(Protocol):
     """Every call blocks, and may raise StoreError. Contended: writers are in the way."""
 
-    def make(self, months: int) -> int:
-        """Make a few of the partitions that are missing for this month and the next ones; returns
-        how many, and 0 when there are all."""
+    def make(self, months: int) -> int | None:
+        """Create a few of the partitions that are missing for this month and the next ones. Returns
+        how many; 0 when none is missing. None if entries without a partition are in the way, and
+        are too many to move while others write."""
+        ...
+
+    def recorded_days(self) -> int | None:
+        """How long the owner wants entries to be kept. None means forever."""
         ...
 
     def drop_oldest(self, kept_days: int) -> AuditPartition | None:

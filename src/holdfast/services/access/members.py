@@ -44,7 +44,9 @@ class MemberRoll:
     idempotency: IdempotencyKey | None = None
     render: Callable[[MemberOutcome], bytes] = lambda _: b""
 
-    def add(self, username: str, email: str | None, role: Role) -> MemberAnswered:
+    def add(
+        self, username: str, email: str | None, role: Role, *, takes_existing: bool = False
+    ) -> MemberAnswered:
         """Somebody who has no password yet is invited to choose one."""
         secret = f"hi_{secrets.token_urlsafe(32)}"
         change = AddMember(
@@ -55,6 +57,7 @@ class MemberRoll:
             role=role,
             invitation=secret,
             invitation_hash=invitation_hash(secret),
+            takes_existing=takes_existing,
         )
         return self._apply(change)
 

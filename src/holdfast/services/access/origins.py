@@ -1,4 +1,4 @@
-"""The origins whose pages may call the API with a holder token, as the organizations allow them."""
+"""The origins that organizations allow to call the API with a holder token."""
 
 import threading
 from collections.abc import Mapping

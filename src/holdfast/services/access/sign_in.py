@@ -28,9 +28,11 @@ class SignedInNow:
 @immutable
 class NotSignedIn:
     """The same for an unknown name, a wrong password or code, and a person who is not a member:
-    strangers learn nothing. After too many attempts, `retry_seconds` is set."""
+    strangers learn nothing. After too many attempts, `retry_seconds` is set. `needs_two_factor` is
+    for people with the right password only."""
 
     retry_seconds: int | None
+    needs_two_factor: bool = False
 
 
 @immutable
@@ -50,7 +52,7 @@ class FrontDesk:
             if person is not None:
                 about = (person.user_id, person.username)
                 self.members.note(person.organization_ids, "member.login_failed", origin, *about)
-            return NotSignedIn(checked.retry_seconds)
+            return NotSignedIn(checked.retry_seconds, checked.needs_two_factor)
         secret, hashed = new_session_secret()
         own, session_id = credentials.organization_id, MemberSessionId(uuid7())
         new = NewSession(session_id, own, checked.user_id, hashed)

@@ -2,8 +2,9 @@
 from the installation's secret.
 
 `ht_<mode>_` and, in base64url: a version byte, 4 bytes that say which secret it was made with, the
-organization's id, a nonce and the sealed claims (AES-256-GCM). Prefix, version and organization are
-authenticated with the claims. There is one algorithm and no header to choose another (ADR 0042).
+organization's id, a nonce and the sealed claims (AES-256-GCM). Prefix, version, secret id and
+organization are authenticated with the claims. There is one algorithm, and no header to choose
+another (ADR 0042).
 """
 
 import base64
@@ -12,30 +13,29 @@ import re
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
-from functools import lru_cache
-from hashlib import sha256
 from uuid import UUID
 
 import msgspec
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from holdfast.domain.access.scopes import Mode
 from holdfast.domain.access.tokens import HolderToken
 from holdfast.domain.ids import ApiKeyId, EventId, OrganizationId, SessionId
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue
+from holdfast.services.access.installation_secrets import (
+    ID_BYTES,
+    NONCE_BYTES,
+    InstallationSecrets,
+)
 
 # The longest address and user id in UTF-8 fit in.
 TOKEN_LENGTH_MAX = 4_096
 
 _TOKEN = re.compile(rb"(ht_(?:test|live)_)([A-Za-z0-9_-]{64,})", re.ASCII)
 _VERSION = b"\x01"
-_SECRET_ID_BYTES, _NONCE_BYTES, _KEY_BYTES = 4, 12, 32
-_ORGANIZATION_AT = 1 + _SECRET_ID_BYTES
+_ORGANIZATION_AT = 1 + ID_BYTES
 _NONCE_AT = _ORGANIZATION_AT + 16
-_SEALED_AT = _NONCE_AT + _NONCE_BYTES
+_SEALED_AT = _NONCE_AT + NONCE_BYTES
 
 
 class _Claims(msgspec.Struct, array_like=True, frozen=True):
@@ -47,6 +47,7 @@ class _Claims(msgspec.Struct, array_like=True, frozen=True):
     email: str | None
     event_id: UUID | None
     session_id: UUID | None
+    quantity_max: int | None = None
 
 
 _encode = msgspec.msgpack.Encoder(uuid_format="bytes").encode
@@ -58,16 +59,14 @@ class TokenBox:
     open them. Without any, no token can be made or opened."""
 
     def __init__(self, installation_secrets: Sequence[str]) -> None:
-        self._secrets = {_secret_id(each): each.encode() for each in installation_secrets}
-        # Bounded: anybody can send the ids of organizations that do not exist.
-        self._derived = lru_cache(maxsize=4096)(self._derive)
+        self._secrets = InstallationSecrets(installation_secrets)
 
     @property
     def can_seal(self) -> bool:
-        return bool(self._secrets)
+        return bool(self._secrets.ids)
 
     def sealed(self, token: HolderToken) -> str:
-        secret_id = next(iter(self._secrets))
+        secret_id = self._secrets.ids[0]
         holder = token.holder
         claims = _Claims(
             token.id,
@@ -78,11 +77,12 @@ class TokenBox:
             None if holder.email is None else holder.email.value,
             token.event_id,
             token.session_id,
+            token.quantity_max,
         )
         prefix = f"ht_{token.mode.value}_"
         head = _VERSION + secret_id + token.organization_id.bytes
-        nonce = secrets.token_bytes(_NONCE_BYTES)
-        cipher = AESGCM(self._derived(secret_id, b"token" + token.organization_id.bytes))
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        cipher = self._secrets.cipher(secret_id, b"token" + token.organization_id.bytes)
         sealed = cipher.encrypt(nonce, _encode(claims), prefix.encode() + head)
         text = base64.urlsafe_b64encode(head + nonce + sealed).rstrip(b"=")
         return prefix + text.decode("ascii")
@@ -100,9 +100,9 @@ class TokenBox:
             return None
         secret_id, organization = raw[1:_ORGANIZATION_AT], raw[_ORGANIZATION_AT:_NONCE_AT]
         is_canonical = base64.urlsafe_b64encode(raw).rstrip(b"=") == text
-        if raw[:1] != _VERSION or secret_id not in self._secrets or not is_canonical:
+        if raw[:1] != _VERSION or secret_id not in self._secrets.ids or not is_canonical:
             return None
-        cipher = AESGCM(self._derived(secret_id, b"token" + organization))
+        cipher = self._secrets.cipher(secret_id, b"token" + organization)
         bound = prefix + raw[:_NONCE_AT]
         try:
             claims = cipher.decrypt(raw[_NONCE_AT:_SEALED_AT], raw[_SEALED_AT:], bound)
@@ -114,16 +114,7 @@ class TokenBox:
     def seals(self, organization_id: OrganizationId, holder: Holder) -> tuple[bytes, ...]:
         """Secrets for the recorded answers of a holder, the newest first."""
         name = b"answers" + organization_id.bytes + holder.key.bytes
-        return tuple(self._derived(secret_id, name) for secret_id in self._secrets)
-
-    def _derive(self, secret_id: bytes, name: bytes) -> bytes:
-        derivation = HKDF(SHA256(), _KEY_BYTES, salt=None, info=b"holdfast holder " + name)
-        return derivation.derive(self._secrets[secret_id])
-
-
-def _secret_id(secret: str) -> bytes:
-    """Enough to tell a few secrets apart; it says nothing about them."""
-    return sha256(b"holdfast secret id " + secret.encode()).digest()[:_SECRET_ID_BYTES]
+        return tuple(self._secrets.key(secret_id, name) for secret_id in self._secrets.ids)
 
 
 def _token(organization_id: OrganizationId, mode: Mode, claims: _Claims) -> HolderToken:
@@ -138,4 +129,5 @@ def _token(organization_id: OrganizationId, mode: Mode, claims: _Claims) -> Hold
         expires_at=claims.expires_at,
         event_id=None if claims.event_id is None else EventId(claims.event_id),
         session_id=None if claims.session_id is None else SessionId(claims.session_id),
+        quantity_max=claims.quantity_max,
     )

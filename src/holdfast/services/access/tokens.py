@@ -26,7 +26,7 @@ from holdfast.services.access.origins import AllowedOrigins
 from holdfast.services.access.token_box import TokenBox
 from holdfast.services.failures import refusal_for
 
-# Changes are heard, so a token is asked about again only to bound what an unheard one could do.
+# Changes are announced; looking a token up again only bounds the effect of a missed announcement.
 REMEMBERED_SECONDS = 60.0
 REMEMBERED_MAX = 16_384
 
@@ -73,6 +73,7 @@ class SealedTokens:
             holder=token.holder,
             event_id=token.event_id,
             session_id=token.session_id,
+            quantity_max=token.quantity_max,
             seals=self.box.seals(token.organization_id, token.holder),
         )
 
@@ -110,12 +111,14 @@ class TokenDesk:
         ttl_seconds: int,
         event_id: EventId | None = None,
         session_id: SessionId | None = None,
+        quantity_max: int | None = None,
     ) -> TokenAnswered:
         if not self.access.box.can_seal:
             return StoredAnswer(refusals.tokens_unavailable())
         issuer = self.issuer
         own = (issuer.organization_id, issuer.mode, self.key_id)
-        wanted = IssueToken(uuid4(), *own, holder, ttl_seconds, event_id, session_id)
+        limits = (event_id, session_id, quantity_max)
+        wanted = IssueToken(uuid4(), *own, holder, ttl_seconds, *limits)
         made: dict[HolderToken, IssuedToken] = {}
 
         def issued(outcome: HolderToken | Refusal) -> IssuedToken | Refusal:

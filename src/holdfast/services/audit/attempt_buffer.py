@@ -12,9 +12,10 @@ from holdfast.domain.ids import OrganizationId
 from holdfast.ports.audit.attempts import FailedAttempt, Stranger
 
 ATTEMPTS_KEPT_MAX = 10_000
-# Requests with different keys that are not valid. Further ones are only counted.
+# Requests with invalid keys or tokens, by credential and address. Further ones are only counted.
 STRANGERS_KEPT_MAX = 1_000
 
+_CredentialAndAddress = tuple[bytes, str | None]
 _encode = msgspec.json.Encoder().encode
 
 
@@ -76,28 +77,33 @@ class AttemptBuffer:
 
 
 class StrangerBuffer:
-    """One stranger for each key that was sent; the others are counted. For any thread."""
+    """One stranger for each credential and address; the others are counted. For any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._by_key: dict[bytes, tuple[Stranger, int]] = {}
+        self._by_credential: dict[_CredentialAndAddress, tuple[Stranger, int]] = {}
         self._uncounted = 0
 
     def add(self, stranger: Stranger) -> None:
         with self._lock:
-            hashed = stranger.secret_hash
-            known = self._by_key.get(hashed) if hashed is not None else None
-            if hashed is None or (known is None and len(self._by_key) >= STRANGERS_KEPT_MAX):
+            credential = stranger.credential
+            if credential is None:
+                self._uncounted += 1
+                return
+            key = (credential, stranger.origin.ip)
+            known = self._by_credential.get(key)
+            if known is None and len(self._by_credential) >= STRANGERS_KEPT_MAX:
                 self._uncounted += 1
             else:
                 first, times = known or (stranger, 0)
-                self._by_key[hashed] = (first, times + 1)
+                self._by_credential[key] = (first, times + 1)
 
-    def take(self) -> tuple[dict[bytes, tuple[Stranger, int]], int]:
-        """The strangers by key with the number of their requests, and the number of the others."""
+    def take(self) -> tuple[dict[_CredentialAndAddress, tuple[Stranger, int]], int]:
+        """The strangers by credential and address, with the number of their requests, and the
+        number of the others."""
         with self._lock:
-            taken, others = (self._by_key, self._uncounted)
-            self._by_key, self._uncounted = {}, 0
+            taken, others = (self._by_credential, self._uncounted)
+            self._by_credential, self._uncounted = {}, 0
         return taken, others
 
 

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import structlog
 
+from holdfast.domain.access.tokens import HolderToken
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
+from holdfast.domain.holds.placement import Asked
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.ports.audit.attempts import AttemptLog, EndedKey, FailedAttempt, Stranger
 from holdfast.ports.store import Rejected, StoreError
@@ -133,21 +135,25 @@ class Journal:
         return bool(self._waiting)
 
     def _identify_strangers(self) -> None:
-        """A key that has ended names its organization, which wants to know who still uses it. The
-        others are one log entry."""
-        by_key, count = self._strangers.take()
+        """Audit the use of ended keys and tokens for their organizations, which need to know who
+        still uses them. All others share one log entry."""
+        by_credential, count = self._strangers.take()
+        strangers = [stranger for stranger, _ in by_credential.values()]
+        hashes = {each.secret_hash for each in strangers if each.secret_hash is not None}
         ended: Mapping[bytes, EndedKey] = {}
-        if by_key:
+        if hashes:
             try:
-                ended = self._attempts.ended_keys(list(by_key))
+                ended = self._attempts.ended_keys(list(hashes))
             except StoreError as error:
                 _log.warning("attempts.failed", problem=type(error).__name__)
-        for hashed, (stranger, times) in by_key.items():
-            key = ended.get(hashed)
-            if key is None:
-                count += times
-            else:
+        for (credential, _), (stranger, times) in by_credential.items():
+            key = ended.get(credential)
+            if stranger.token is not None:
+                self._waiting.add(_with_ended_token(stranger, stranger.token, times))
+            elif key is not None:
                 self._waiting.add(_with_ended_key(stranger, key, times))
+            else:
+                count += times
         if count:
             _log.warning("requests.unauthorized", count=count)
 
@@ -159,6 +165,18 @@ def _with_ended_key(stranger: Stranger, key: EndedKey, times: int) -> FailedAtte
         "unauthorized",
         replace(stranger.origin, actor=f"key:{key.key_id}"),
         key_id=key.key_id,
+        details=stranger.details,
+        times=times,
+    )
+
+
+def _with_ended_token(stranger: Stranger, token: HolderToken, times: int) -> FailedAttempt:
+    return FailedAttempt(
+        "request.refused",
+        token.organization_id,
+        "unauthorized",
+        replace(stranger.origin, actor=f"token:{token.id}"),
+        asked=Asked(holder=token.holder),
         details=stranger.details,
         times=times,
     )

@@ -1,5 +1,5 @@
-"""Makes the partitions of the audit log in time, and drops those that need not be kept. Nothing
-else ever removes an entry."""
+"""Creates the partitions of the audit log ahead of time, and drops those past their retention.
+Nothing else ever removes an entry."""
 
 import structlog
 
@@ -24,10 +24,16 @@ class AuditRetention:
         """May raise StoreError."""
         while made := self.partitions.make(MONTHS_AHEAD):
             _log.info("audit.partitions_made", count=made)
-        while self.kept_days:
-            dropped = self.partitions.drop_oldest(self.kept_days)
-            if dropped is None:
-                return
+        if made is None:
+            _log.error("audit.rest_too_large")
+        if self.kept_days:
+            self._drop()
+
+    def _drop(self) -> None:
+        recorded = self.partitions.recorded_days()
+        if recorded is None or recorded > self.kept_days:
+            _log.warning("audit.kept_longer", wanted_days=self.kept_days, recorded_days=recorded)
+        while dropped := self.partitions.drop_oldest(self.kept_days):
             ends_at = dropped.ends_at.isoformat()
             _log.info("audit.partition_dropped", partition=dropped.name, ends_at=ends_at)
 

@@ -1,11 +1,10 @@
-"""Finds the event of a session, for holder tokens: to them, the sessions of drafts don't exist. An
-event that was announced never becomes a draft again, so this process remembers it."""
+"""Finds the event of a session for holder tokens, to which sessions of drafts don't exist. An event
+stays announced once it was, so this process remembers it."""
 
 from collections import OrderedDict
 from typing import TypeVar
 
 from holdfast.domain import refusals
-from holdfast.domain.catalog.model import EventStatus
 from holdfast.domain.ids import EventId, OrganizationId, SessionKey
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalog import CatalogStore
@@ -51,7 +50,7 @@ class SessionEvents:
         event = reads.event(self._catalog, *key)
         if isinstance(event, Refusal):
             return event
-        if event.sale.status is EventStatus.DRAFT:
+        if not event.sale.is_announced:
             return refusals.event_not_found()
         return _remember(self._announced, key, event.id)
 

@@ -1,4 +1,4 @@
-"""Hears of changed API keys, revoked holder tokens and changed origins as soon as they are
+"""Learns of changed API keys, revoked holder tokens and changed origins as soon as they are
 committed, by LISTEN."""
 
 import threading
@@ -28,8 +28,8 @@ _log = structlog.get_logger("holdfast.keys")
 
 class KeyWatch:
     """Runs on a thread of its own. `on_change` has a listener for each channel, which gets the id
-    that was announced there, or None if anything may have changed; `on_alive` gets the seconds for
-    which changes would be heard: 0 after a loss."""
+    that was announced, or None if anything may have changed. `on_alive` gets the seconds for which
+    changes are certain to be heard: 0 after a loss."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class KeyWatch:
                 with self._watchdog.limit(connection, ANSWER_SECONDS_MAX):
                     connection.execute("SELECT")
                 self._on_alive(TRUSTED_SECONDS)
-                # All that have arrived: one tenant's many revocations are one change.
+                # All that have arrived: many revocations of one tenant are one change.
                 notices = connection.notifies(timeout=QUIET_SECONDS, stop_after=1)
                 for channel, payload in {(each.channel, each.payload) for each in notices}:
                     self._on_change[channel](_announced(payload))

@@ -31,7 +31,7 @@ from holdfast.domain.ids import ApiKeyId, MemberSessionId, OrganizationId
 from holdfast.domain.values import JsonValue
 from holdfast.ports.access import KeyOutcome, Principal
 from holdfast.ports.answers import StoredAnswer
-from holdfast.ports.paging import Cursor, Page, PageRequest
+from holdfast.ports.paging import Page, PageRequest
 
 _FIND = """
 SELECT wanted.secret_hash, found.organization_id, found.id, found.scopes, found.mode,
@@ -163,12 +163,8 @@ class PostgresKeyStore:
             return _KEYS.find(connection, organization_id, key_id)
 
     def keys(self, organization_id: OrganizationId, page: PageRequest) -> Page[ApiKey]:
-        query, parameters = _KEYS.listed(organization_id, {}, page)
         with self._database.transaction(organization_id) as connection:
-            rows = connection.execute(query, parameters).fetchall()
-        keys = tuple(map(_from_row, rows[: page.size]))
-        last = keys[-1] if len(rows) > page.size else None
-        return Page(keys, None if last is None else Cursor(last.created_at, last.id))
+            return _KEYS.page(connection, organization_id, {}, page)
 
 
 def _change(connection: Connection, change: KeyChange, origin: Origin) -> KeyOutcome:

@@ -27,7 +27,7 @@ from holdfast.domain.ids import MemberId, OrganizationId
 from holdfast.domain.values import JsonValue
 from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.members import MemberOutcome
-from holdfast.ports.paging import Cursor, Page, PageRequest
+from holdfast.ports.paging import Page, PageRequest
 
 # One change at a time in an organization, so that its owners can be counted.
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('holdfast members ' || %s::uuid::text, 0))"
@@ -37,10 +37,18 @@ SELECT count(*),
 FROM member m JOIN auth_user u ON u.id = m.user_id LEFT JOIN person p ON p.user_id = m.user_id
 WHERE m.organization_id = %s
 """
-_ENLIST = "SELECT user_id, is_ours, is_invited FROM holdfast_enlist(%s, %s, %s, %s, %s)"
+_ENLIST = "SELECT user_id, is_ours, is_invited FROM holdfast_enlist(%s, %s, %s, %s)"
+# The application's role may not call this one.
+_ENLIST_AS_OPERATOR = (
+    "SELECT user_id, is_ours, is_invited FROM holdfast_enlist(%s, %s, %s, %s, true)"
+)
 _IS_MEMBER = """
 SELECT FROM member m JOIN auth_user u ON u.id = m.user_id
-WHERE m.organization_id = %s AND u.username = %s
+WHERE m.organization_id = %s AND lower(u.username) = lower(%s)
+"""
+_ORGANIZATIONS = """
+SELECT o.name, o.mode FROM member m JOIN organization o ON o.id = m.organization_id
+WHERE m.user_id = %s ORDER BY o.name, o.mode LIMIT 20
 """
 _INSERT = "INSERT INTO member (organization_id, id, user_id, role) VALUES (%s, %s, %s, %s)"
 _CHANGE = "UPDATE member SET role = %s WHERE organization_id = %s AND id = %s"
@@ -97,12 +105,8 @@ class PostgresMembers:
             return MEMBERS.find(connection, organization_id, member_id)
 
     def members(self, organization_id: OrganizationId, page: PageRequest) -> Page[Member]:
-        query, parameters = MEMBERS.listed(organization_id, {}, page)
         with self._database.transaction(organization_id) as connection:
-            rows = connection.execute(query, parameters).fetchall()
-        members = tuple(map(_from_row, rows[: page.size]))
-        last = members[-1] if len(rows) > page.size else None
-        return Page(members, None if last is None else Cursor(last.created_at, last.id))
+            return MEMBERS.page(connection, organization_id, {}, page)
 
     def note(
         self,
@@ -148,14 +152,33 @@ def _add(
         return refusals.too_many_members(MEMBERS_MAX)
     if connection.execute(_IS_MEMBER, (own, change.username)).fetchone() is not None:
         return refusals.already_member()
-    sent = (change.username, change.email or "", change.invitation_hash, INVITATION_SECONDS)
-    ((user_id, is_ours, is_invited),) = connection.execute(_ENLIST, (*sent, grantor.is_operator))
+    user_id, is_ours, is_invited = _enlist(connection, change, grantor)
     if not is_ours:
         return refusals.username_taken()
+    if grantor.is_operator and not (is_invited or change.takes_existing):
+        return refusals.account_exists(_organizations_of(connection, user_id))
     connection.execute(_INSERT, (own, change.id, user_id, change.role.value))
     member = _get(connection, own, change.id)
     _write(connection, own, "member.added", origin, old=None, new=member)
     return InvitedMember(member, change.invitation) if is_invited else member
+
+
+def _enlist(connection: Connection, change: AddMember, grantor: Grantor) -> tuple[int, bool, bool]:
+    sent = (change.username, change.email or "", change.invitation_hash, INVITATION_SECONDS)
+    if not grantor.is_operator:
+        (found,) = connection.execute(_ENLIST, sent)
+        return found
+    connection.execute("SET LOCAL ROLE holdfast_operator")
+    (found,) = connection.execute(_ENLIST_AS_OPERATOR, sent)
+    connection.execute("SET LOCAL ROLE holdfast_app")
+    return found
+
+
+def _organizations_of(connection: Connection, user_id: int) -> list[str]:
+    connection.execute("SET LOCAL ROLE holdfast_operator")
+    found = [f"{name} ({mode})" for name, mode in connection.execute(_ORGANIZATIONS, (user_id,))]
+    connection.execute("SET LOCAL ROLE holdfast_app")
+    return found
 
 
 def _change_role(

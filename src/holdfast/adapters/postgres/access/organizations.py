@@ -29,6 +29,7 @@ INSERT INTO organization (id, name, mode, account_id)
 SELECT gen_random_uuid(), name, 'live', account_id FROM organization WHERE id = %s AND mode = 'test'
 ON CONFLICT (account_id, mode) DO NOTHING
 """
+_ALL = "SELECT id, name, mode FROM organization ORDER BY account_id, mode"
 _SIDES = """
 SELECT o.id, o.name, o.mode FROM organization o
 WHERE o.account_id = (SELECT account_id FROM organization WHERE id = %s) ORDER BY o.mode
@@ -85,6 +86,11 @@ class PostgresOrganizations:
             for side in sides:
                 keys = [key] if side.mode is mode else []
                 _insert(connection, side, account_id, keys, ALL_SCOPES)
+
+    def all(self) -> Sequence[Side]:
+        with self._database.transaction() as connection:
+            rows = connection.execute(_ALL).fetchall()
+        return [Side(OrganizationId(id_), name, Mode(mode)) for id_, name, mode in rows]
 
     def sides(self, organization_id: OrganizationId) -> Sequence[Side]:
         """Both sides of the account, given the id of either; empty if there is no such id."""

@@ -1,6 +1,8 @@
-"""Checks passwords and codes the way the admin pages do, so that both count wrong ones together."""
+"""Checks passwords and codes as the admin pages do, so that failures are counted together."""
 
+from collections.abc import Mapping
 from typing import Any
+from unicodedata import normalize
 
 from axes.models import AccessAttempt
 from django.conf import settings
@@ -8,14 +10,15 @@ from django.contrib.auth import authenticate, get_user_model
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.signals import user_logged_in
 from django.db import DatabaseError, close_old_connections, transaction
-from django.db.models import Sum
+from django.db.models import Sum, Value
+from django.db.models.functions import Lower
 from django.http import HttpRequest
 from django.utils import timezone
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from holdfast.adapters.postgres.models import Member
-from holdfast.domain.access.members import FAILURES_NOTED_MAX
+from holdfast.adapters.postgres.models import Member, Organization
+from holdfast.domain.access.members import FAILURES_NOTED_MAX, USERNAME_LENGTH_MAX
 from holdfast.domain.ids import OrganizationId
 from holdfast.ports.members import Credentials, Person, Refused
 from holdfast.ports.store import StoreUnavailable
@@ -35,10 +38,36 @@ class TwoFactorBackend(ModelBackend):
         organization_id: OrganizationId | None = None,
         **kwargs: Any,
     ) -> Any:
-        user = super().authenticate(request, username=username, password=password, **kwargs)
+        known = None if username is None else account_named(username)
+        name = username if known is None else known.get_username()
+        user = super().authenticate(request, username=name, password=password, **kwargs)
         if user is None or not (organization_id is None or _is_member(user, organization_id)):
             return None
         return user if is_right_code(user, otp_token) else None
+
+
+def account_named(username: str) -> Any:
+    """The account with this name, whatever its case, or None. Older accounts may differ only in
+    case; then the exact name decides."""
+    alike = get_user_model().objects.alias(name=Lower("username"))
+    found: list[Any] = []
+    # Older versions stored names as they were typed.
+    for name in dict.fromkeys((username, normalize("NFKC", username))):
+        found = found or list(alike.filter(name=Lower(Value(name)))[:2])
+    if len(found) < 2:
+        return found[0] if found else None
+    return get_user_model().objects.filter(username=username).first()
+
+
+def counted_name(request: HttpRequest | None, credentials: Mapping[str, Any] | None) -> str:
+    """The name under which failed log-ins are counted: otherwise each spelling would get its own
+    attempts."""
+    given = credentials or (request.POST if request is not None else {})
+    return _counted(str(given.get("username") or ""))
+
+
+def _counted(username: str) -> str:
+    return normalize("NFKC", username).lower()[:USERNAME_LENGTH_MAX]
 
 
 def _is_member(user: Any, organization_id: OrganizationId) -> bool:
@@ -46,18 +75,25 @@ def _is_member(user: Any, organization_id: OrganizationId) -> bool:
 
 
 def is_worth_noting(request: HttpRequest, username: str) -> bool:
-    """Whether a failed log-in belongs in the audit. Strangers shall not fill it: what comes after a
-    lock-out was not counted, and from however many addresses, only some count at a time."""
+    """Whether to audit a failed log-in. Strangers must not fill the log, so attempts after a
+    lock-out are left out, and so are those beyond a limit per person, from any address."""
     if getattr(request, "axes_failures_since_start", None) is None:
         return False
     since = timezone.now() - settings.AXES_COOLOFF_TIME
-    recent = AccessAttempt.objects.filter(username=username, attempt_time__gt=since)
+    recent = AccessAttempt.objects.filter(username=_counted(username), attempt_time__gt=since)
     failures = recent.aggregate(total=Sum("failures_since_start"))["total"] or 0
     return bool(failures <= FAILURES_NOTED_MAX)
 
 
 def uses_two_factor(user: Any) -> bool:
-    return bool(TOTPDevice.objects.filter(user=user, confirmed=True).exists())
+    return bool(TOTPDevice.objects.filter(user_id=user.pk, confirmed=True).exists())
+
+
+def lacks_two_factor(user: Any, *organization_ids: OrganizationId) -> bool:
+    """Whether one of these organizations requires two-factor authentication and the person has
+    none."""
+    strict = Organization.objects.filter(id__in=organization_ids, two_factor_required=True)
+    return strict.exists() and not uses_two_factor(user)
 
 
 def is_right_code(user: Any, code: str) -> bool:
@@ -95,12 +131,14 @@ def _check(credentials: Credentials, address: str, user_agent: str) -> Person | 
         organization_id=credentials.organization_id,
     )
     if user is not None:
+        if lacks_two_factor(user, credentials.organization_id):
+            return Refused(_person(user), None, needs_two_factor=True)
         # Ends the count of failures, and notes the time of the log-in.
         user_logged_in.send(sender=type(user), request=request, user=user)
         return _person(user)
     known = None
     if is_worth_noting(request, credentials.username):
-        known = get_user_model().objects.filter(username=credentials.username).first()
+        known = account_named(credentials.username)
     is_locked_out = getattr(request, "axes_locked_out", False)
     pause = int(settings.AXES_COOLOFF_TIME.total_seconds()) if is_locked_out else None
     return Refused(None if known is None else _person(known), pause)

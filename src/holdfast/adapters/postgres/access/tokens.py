@@ -49,8 +49,8 @@ SELECT statement_timestamp(), coalesce(o.anonymous_holders, false),
         SELECT FROM session s WHERE s.organization_id = o.id AND s.id = %(session_id)s)
 FROM organization o WHERE o.id = %(organization_id)s
 """
-# In the order of the keys, so that two requests cannot block each other. By the clock and not by
-# the start of the statement, which may have waited for another one: the time never moves back.
+# Sorted by key, so that two requests cannot deadlock. The clock, not the start of the statement,
+# gives the time: the statement may have waited for another, and the time must not move back.
 _REVOKE = """
 INSERT INTO holder_revocation (organization_id, holder_key, revoked_at)
 SELECT %s, key, clock_timestamp() FROM unnest(%s::uuid[]) AS key ORDER BY key
@@ -147,10 +147,11 @@ def _revoke(connection: Connection, change: RevokeTokens, origin: Origin) -> Tok
 
 
 def _entry(token: HolderToken) -> dict[str, JsonValue]:
-    """Without the holder: entries outlive the wish to be forgotten."""
+    """Leaves out the holder, because entries outlast a request to be forgotten."""
     limits = {"event_id": token.event_id, "session_id": token.session_id}
     return {
         "token_id": str(token.id),
         "expires_at": token.expires_at.isoformat(),
         **{name: str(value) for name, value in limits.items() if value is not None},
+        **({} if token.quantity_max is None else {"quantity_max": token.quantity_max}),
     }

@@ -144,7 +144,7 @@ FROM happened e FULL JOIN told t ON t.organization_id = e.organization_id
 WHERE e.hold_id IS NULL OR (t.hold_id IS NULL AND NOT {_MAY_BE_PRUNED.format(at="e.at")})
 """  # noqa: S608
 
-# Without the oldest entries, a seat may have been blocked at their end.
+# The entry that blocked a seat may have been dropped with its partition.
 _BLOCKED_AS_WRITTEN = f"""
 SELECT s.id AS seat_id, s.status FROM seat s LEFT JOIN audit a
     ON a.organization_id = s.organization_id AND a.seat_id = s.id AND a.hold_id IS NULL

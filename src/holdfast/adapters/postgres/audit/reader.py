@@ -4,6 +4,7 @@ entry on, and stops after a bounded number of entries."""
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine.rows import Row
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.domain.holder_hash import HolderHashes
@@ -19,7 +20,8 @@ from holdfast.ports.audit.reader import (
 
 # The entries that one query examines for a filter without an index.
 EXAMINED_MAX = 10_000
-# The newest holds of a cart or holder whose entries are read, and the entries of each.
+# The holds of a cart or holder whose entries are looked up, and the entries of each. With more
+# holds, the log is searched in its order.
 HOLDS_MAX = 500
 ENTRIES_OF_HOLD_MAX = 1_000
 
@@ -59,12 +61,13 @@ UNION ALL (
         AND {{refused}} AND {{period}}
     {_NEWEST_FIRST} LIMIT {EXAMINED_MAX})"""  # noqa: S608
 
-# Ids are in the order of time. First a bounded number, then the newest of them.
 _HOLDS = f"""
-SELECT id FROM (
-    SELECT x.id FROM hold x WHERE x.organization_id = %(organization_id)s AND {{of}}
-    LIMIT {EXAMINED_MAX}) AS few
-ORDER BY id DESC LIMIT {HOLDS_MAX}"""  # noqa: S608
+SELECT x.id FROM hold x WHERE x.organization_id = %(organization_id)s AND {{of}}
+LIMIT {HOLDS_MAX + 1}"""  # noqa: S608
+# OFFSET keeps the planner from reading all holds of the holder for a few entries.
+_IS_OF_HOLD = """EXISTS (
+    SELECT FROM hold x
+    WHERE x.organization_id = %(organization_id)s AND x.id = a.hold_id AND {of} OFFSET 0)"""
 _HOLDS_OF_ORDER = """
 SELECT unnest(o.hold_ids) FROM purchase_order o
 WHERE o.organization_id = %(organization_id)s AND o.id = %(order_id)s"""
@@ -74,41 +77,51 @@ _SESSIONS_OF_EVENT = """ARRAY (
 
 
 class _OfHolds(NamedTuple):
-    """Finds entries by way of holds: their ids, and the columns of refused attempts that have an
-    index, each with the name of its value."""
+    """Finds entries by way of holds: by a condition of the hold, and by the columns of refused
+    attempts that have an index. `value` is the start of the names of what these columns have."""
 
-    holds: str
-    refused: tuple[tuple[str, str], ...] = ()
+    of: str
+    refused: tuple[str, ...] = ()
+    value: str = ""
+    holds: str = _HOLDS
 
-    def examined(self, period: str) -> str:
-        refused = " OR ".join(f"of_hold.{column} = {name}" for column, name in self.refused)
-        is_refused = f"({refused or 'false'})"
-        of_holds = _OF_HOLDS.format(holds=self.holds, is_refused=is_refused, period=period)
+    def examined(self, period: str, names: Iterable[str]) -> str:
+        refused = self._refused(names)
+        is_refused = f"({' OR '.join(f'of_hold.{each}' for each in refused) or 'false'})"
+        holds = self.holds.format(of=self.of)
+        of_holds = _OF_HOLDS.format(holds=holds, is_refused=is_refused, period=period)
         return of_holds + "".join(
-            _AND_REFUSED.format(refused=f"a.{column} = {name}", period=period)
-            for column, name in self.refused
+            _AND_REFUSED.format(refused=f"a.{each}", period=period) for each in refused
         )
+
+    def condition(self, names: Iterable[str]) -> str:
+        """The same entries, for a search."""
+        refused = [f"a.{each}" for each in self._refused(names)]
+        return f"({' OR '.join([_IS_OF_HOLD.format(of=self.of), *refused])})"
+
+    def _refused(self, names: Iterable[str]) -> list[str]:
+        values = [name for name in names if name.startswith(self.value)]
+        return [f"{column} = %({name})s" for column in self.refused for name in values]
 
 
 # In this order: the first that is given is looked up, the others are conditions.
 _BY_HOLDS = {
     "email": _OfHolds(
-        _HOLDS.format(of="x.email_key = %(email_key)s"),
-        (("holder", "%(hash)s"), ("holder_email", "%(hash)s")),
+        "x.email_key = ANY (%(email_keys)s::uuid[])", ("holder", "holder_email"), "hash_"
     ),
-    "user_id": _OfHolds(_HOLDS.format(of="x.user_id = %(user_id)s"), (("holder", "%(hash)s"),)),
-    "cart_token": _OfHolds(
-        _HOLDS.format(of="x.cart_token = %(cart_token)s"),
-        (("cart", "%(cart_token)s"),),
-    ),
-    "order_id": _OfHolds(_HOLDS_OF_ORDER),
+    "user_id": _OfHolds("x.user_id = %(user_id)s", ("holder",), "hash_"),
+    "cart_token": _OfHolds("x.cart_token = %(cart_token)s", ("cart",), "cart_token"),
+    "order_id": _OfHolds("", holds=_HOLDS_OF_ORDER),
 }
 _SUBJECTS = ("hold_id", "seat_id", "catalog_id", "key_id")
 _REFUSED = "a.new ? 'error'"
 
 _CONDITIONS = {
     **{name: f"a.{name} = %({name})s" for name in _SUBJECTS},
-    **{name: f"a.{name} = %({name})s" for name in ("action", "actor", "acting_user", "request_id")},
+    **{
+        name: f"a.{name} = %({name})s"
+        for name in ("action", "actor", "acting_user", "user_agent", "request_id")
+    },
     "cart_token": "a.cart = %(cart_token)s",
     "order_id": f"(a.hold_id = ANY (ARRAY ({_HOLDS_OF_ORDER})))",
     "session_id": "(a.session_id = %(session_id)s OR a.catalog_id = %(session_id)s)",
@@ -129,11 +142,12 @@ _PERIOD = {
 
 class AuditQuery(NamedTuple):
     """`entries` finds the entries. `last_examined` finds where a bounded search has ended; it is
-    None if the search sees everything."""
+    None if the search sees everything. `holds` finds the holds by whose way it looks."""
 
     entries: str
     last_examined: str | None
     names: dict[str, Any]
+    holds: str | None = None
 
 
 class PostgresAudit:
@@ -154,6 +168,10 @@ class PostgresAudit:
         query = audit_query(organization_id, only, limit + 1, before, self._hashes)
         with self._database.transaction(organization_id) as connection:
             connection.execute(IN_ORDER)
+            if _has_many_holds(connection, query):
+                query = audit_query(
+                    organization_id, only, limit + 1, before, self._hashes, is_search=True
+                )
             found = tuple(_entry(row) for row in connection.execute(query.entries, query.names))
             if len(found) > limit:
                 return AuditSlice(found[:limit], found[limit - 1].position)
@@ -163,14 +181,23 @@ class PostgresAudit:
             return AuditSlice(found, None if last is None else AuditPosition(*last))
 
 
+def _has_many_holds(connection: Connection, query: AuditQuery) -> bool:
+    if query.holds is None:
+        return False
+    return len(connection.execute(query.holds, query.names).fetchall()) > HOLDS_MAX
+
+
 def audit_query(
     organization_id: OrganizationId,
     only: AuditFilter,
     limit: int,
     before: AuditPosition | None,
     hashes: HolderHashes,
+    *,
+    is_search: bool = False,
 ) -> AuditQuery:
-    """The query with only the given conditions: each combination uses its index."""
+    """The query with only the given conditions: each combination uses its index. With `is_search`,
+    entries are not looked up by way of holds."""
     names = {
         "organization_id": organization_id,
         "limit": limit,
@@ -179,15 +206,23 @@ def audit_query(
     }
     given = [name for name in AuditFilter.__dataclass_fields__ if getattr(only, name) is not None]
     period = _all(sql for name, sql in _PERIOD.items() if name in given or f"{name}_at" in names)
-    source = next((name for name in (*_BY_HOLDS, *_SUBJECTS) if name in given), None)
-    conditions = [_CONDITIONS[name] for name in given if name in _CONDITIONS and name != source]
+    sources = [name for name in (*_BY_HOLDS, *_SUBJECTS) if name in given]
+    searched = sources.pop(0) if is_search else None
+    if is_search:
+        sources = [name for name in sources if name in _SUBJECTS]
+    source = sources[0] if sources else None
+    looked_for = {source, searched}
+    conditions = [_CONDITIONS[name] for name in given if name in _CONDITIONS.keys() - looked_for]
+    if searched is not None:
+        conditions.append(_BY_HOLDS[searched].condition(names))
     if only.outcome is not None:
         is_done = only.outcome is AuditOutcome.DONE
         conditions.append(f"NOT {_REFUSED}" if is_done else _REFUSED)
     if source in _BY_HOLDS:
-        examined = _BY_HOLDS[source].examined(period)
+        by = _BY_HOLDS[source]
+        examined = by.examined(period, names)
         entries = _ENTRIES.format(examined=examined, conditions=_all(conditions))
-        return AuditQuery(entries, None, names)
+        return AuditQuery(entries, None, names, by.holds.format(of=by.of) if by.of else None)
     index = _CONDITIONS.get(source or "")
     if index is None:
         is_refused = only.error is not None or only.outcome is AuditOutcome.REFUSED
@@ -217,9 +252,9 @@ def _holder_names(
     if only.email is None and only.user_id is None:
         return {}
     holder = Holder(only.email) if only.email is not None else Holder(user_id=only.user_id)
-    # Without a secret there is no hash, and nothing equals null.
-    email_key = None if only.email is None else only.email.normalized
-    return {"email_key": email_key, "hash": hashes.of(organization_id, holder)[0]}
+    keys = only.email and hashes.address_keys(organization_id, only.email)
+    found = enumerate(hashes.all_of(organization_id, holder))
+    return {"email_keys": keys, **{f"hash_{number}": each for number, each in found}}
 
 
 def _all(conditions: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from holdfast.ports.audit.retention import AuditPartition
 
 _MAKE = "SELECT holdfast_make_audit_partitions(%s)"
 _DROP = "SELECT name, ends_at FROM holdfast_drop_audit_partition(%s)"
+_KEPT_DAYS = "SELECT kept_days FROM audit_horizon"
 _ALL = "SELECT name, ends_at FROM holdfast_audit_partitions()"
 
 
@@ -17,10 +18,15 @@ class PostgresAuditPartitions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def make(self, months: int) -> int:
+    def make(self, months: int) -> int | None:
         with self._database.transaction() as connection:
             ((made,),) = connection.execute(_MAKE, [months])
-        return int(made)
+        return None if made is None else int(made)
+
+    def recorded_days(self) -> int | None:
+        with self._database.transaction() as connection:
+            ((days,),) = connection.execute(_KEPT_DAYS)
+        return None if days is None else int(days)
 
     def drop_oldest(self, kept_days: int) -> AuditPartition | None:
         with self._database.transaction() as connection:

@@ -13,7 +13,7 @@ from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.values import JsonValue
 from holdfast.ports.audit.attempts import FailedAttempt
 
-# Of a list in the details of a refusal: a hall full of contested seats is not kept.
+# The longest list in the details of a refusal, which could name a hall full of contested seats.
 LISTED_MAX = 10
 
 _json = msgspec.json.Encoder()

@@ -75,9 +75,15 @@ class _Session(NamedTuple):
     status: str
     sale_starts_at: datetime | None
     sale_ends_at: datetime | None
+    is_announced: bool
     has_waiting: bool
     organization_policy: Sequence[Any]
     event_policy: Sequence[Any]
+
+    @property
+    def sale(self) -> SaleTerms:
+        window = (self.sale_starts_at, self.sale_ends_at)
+        return SaleTerms(EventStatus(self.status), *window, self.is_announced)
 
 
 def _read(connection: Statements, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionCatalog]:
@@ -115,7 +121,7 @@ def _read(connection: Statements, keys: Sequence[SessionKey]) -> dict[SessionKey
             session.currency,
             offers[key],
             session.event_id,
-            SaleTerms(EventStatus(session.status), session.sale_starts_at, session.sale_ends_at),
+            session.sale,
             blocks[key],
             has_waiting=session.has_waiting,
         )

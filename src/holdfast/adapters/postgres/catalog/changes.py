@@ -100,7 +100,8 @@ def _create_event(transaction: CatalogTransaction, change: CreateEvent) -> Catal
 
 
 def _terms(policy: PolicyOverride, sale: SaleTerms) -> tuple[Any, ...]:
-    return (*policy.in_order(), sale.status.value, sale.starts_at, sale.ends_at)
+    window = (sale.starts_at, sale.ends_at)
+    return (*policy.in_order(), sale.status.value, *window, sale.is_announced)
 
 
 def _change_event(transaction: CatalogTransaction, change: ChangeEvent) -> CatalogOutcome:

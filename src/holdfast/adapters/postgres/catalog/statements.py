@@ -22,7 +22,7 @@ from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, Sessio
 from holdfast.domain.immutable import immutable
 from holdfast.domain.policy import POLICY_FIELDS, PolicyOverride
 from holdfast.domain.values import Money, metadata_of
-from holdfast.ports.paging import PageRequest
+from holdfast.ports.paging import Cursor, Page, PageRequest
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -65,17 +65,31 @@ class Table(Generic[T]):
         )
         return query, parameters
 
+    def page(
+        self,
+        connection: Connection,
+        organization_id: OrganizationId,
+        only: Mapping[str, object],
+        page: PageRequest,
+    ) -> Page[T]:
+        query, parameters = self.listed(organization_id, only, page)
+        rows = connection.execute(query, parameters).fetchall()
+        shown = rows[: page.size]
+        id_, created_at, *_ = shown[-1] if len(rows) > page.size else (None, None)
+        next_page = None if id_ is None else Cursor(created_at, id_)
+        return Page(tuple(map(self.build, shown)), next_page)
+
 
 def event_from_row(row: Row) -> Event:
-    id_, created_at, updated_at, name, currency, status, starts_at, ends_at, *more = row
-    metadata, *policy = more
+    id_, created_at, updated_at, name, currency, status, *more = row
+    starts_at, ends_at, was_announced, metadata, *policy = more
     return Event(
         id=EventId(id_),
         created_at=created_at,
         updated_at=updated_at,
         name=name,
         currency=currency,
-        sale=SaleTerms(EventStatus(status), starts_at, ends_at),
+        sale=SaleTerms(EventStatus(status), starts_at, ends_at, was_announced),
         metadata=metadata_of(metadata),
         policy=PolicyOverride(*policy),
     )
@@ -123,7 +137,7 @@ _HAS_START = """EXISTS (
 EVENTS = Table(
     f"""
 SELECT x.id, x.created_at, x.updated_at, x.name, x.currency, x.status, x.sale_starts_at,
-    x.sale_ends_at, x.metadata, {policy_of("x")}
+    x.sale_ends_at, x.is_announced, x.metadata, {policy_of("x")}
 FROM event x""",  # noqa: S608
     event_from_row,
     {
@@ -131,7 +145,7 @@ FROM event x""",  # noqa: S608
         "starts_from": _HAS_START,
         "starts_before": _HAS_START,
         "event_id": "x.id = %(event_id)s",
-        "is_announced": "x.status <> 'draft'",
+        "is_announced": "x.status <> 'draft' AND x.is_announced",
     },
 )
 
@@ -147,7 +161,7 @@ FROM session x""",
         "session_id": "x.id = %(session_id)s",
         "is_announced": """EXISTS (
     SELECT FROM event e WHERE e.organization_id = x.organization_id AND e.id = x.event_id
-        AND e.status <> 'draft')""",
+        AND e.status <> 'draft' AND e.is_announced)""",
         "event_status": """EXISTS (
     SELECT FROM event e WHERE e.organization_id = x.organization_id AND e.id = x.event_id
         AND e.status = %(event_status)s)""",
@@ -222,15 +236,15 @@ _SET_POLICY = ", ".join(f"{field} = %s" for field in POLICY_FIELDS)
 
 INSERT_EVENT = f"""
 INSERT INTO event (organization_id, id, name, currency, {_POLICY}, status, sale_starts_at,
-    sale_ends_at, metadata)
-VALUES (%s, %s, %s, %s, {_POLICY_VALUES}, %s, %s, %s, %s::jsonb)
+    sale_ends_at, is_announced, metadata)
+VALUES (%s, %s, %s, %s, {_POLICY_VALUES}, %s, %s, %s, %s, %s::jsonb)
 """  # noqa: S608
 # Serializes changes of one event. No session is added meanwhile, because its foreign key waits for
 # this lock.
 LOCK_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s FOR UPDATE"
 CHANGE_EVENT = f"""
 UPDATE event SET name = %s, {_SET_POLICY}, status = %s, sale_starts_at = %s, sale_ends_at = %s,
-    metadata = %s::jsonb, updated_at = statement_timestamp()
+    is_announced = %s, metadata = %s::jsonb, updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """  # noqa: S608
 # Without an event, of the whole organization.

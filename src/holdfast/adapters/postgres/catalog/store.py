@@ -164,13 +164,8 @@ class PostgresCatalog:
         only: Mapping[str, object],
         page: PageRequest,
     ) -> Page[T]:
-        query, parameters = table.listed(organization_id, only, page)
         with self._database.transaction(organization_id) as connection:
-            rows = connection.execute(query, parameters).fetchall()
-        shown = rows[: page.size]
-        id_, created_at, *_ = shown[-1] if len(rows) > page.size else (None, None)
-        next_page = None if id_ is None else Cursor(created_at, id_)
-        return Page(tuple(map(table.build, shown)), next_page)
+            return table.page(connection, organization_id, only, page)
 
 
 class _OfferedType(NamedTuple):

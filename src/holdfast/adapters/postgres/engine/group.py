@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
@@ -24,11 +25,12 @@ from holdfast.domain.catalog.model import Pool, SessionCatalog
 from holdfast.domain.group.footprint import Resource, ResourceKind, lock_order
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
 from holdfast.domain.group.origin import Receipt
-from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.new_hold import reference_of
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.seats.seat_plan import Seating
+from holdfast.domain.slices import giving_way
+from holdfast.ports.privacy.addresses import Addresses
 from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Rejected, Wanted
 
 _WAITED_FOR = {
@@ -72,19 +74,19 @@ class ReferenceNumbers:
 
 
 class Memories(NamedTuple):
-    """The caches and the keyed hashes that the lanes of a process share."""
+    """The caches and the stored form of addresses that the lanes of a process share."""
 
     offers: OfferCache
     seat_maps: SeatMaps
     busy_waitlists: BusyWaitlists
     waitlists: WaitlistCache
-    hashes: HolderHashes
+    addresses: Addresses
 
 
 class PostgresGroup:
     def __init__(self, link: Link, memories: Memories, references: ReferenceNumbers) -> None:
         self._link = link
-        self._offers, self._seat_maps, self._busy_waitlists, self._waitlists, self._hashes = (
+        self._offers, self._seat_maps, self._busy_waitlists, self._waitlists, self._addresses = (
             memories
         )
         self._references = references
@@ -96,6 +98,7 @@ class PostgresGroup:
     def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
         ordered = sorted(wanted.resources, key=lock_order)
         organizations = {resource.organization_id for resource in ordered}
+        self._seal(wanted)
         self.is_over = False
         self._link.precedence.is_taken = (
             wait_for is None
@@ -104,7 +107,7 @@ class PostgresGroup:
             begin(connection, organizations, sql.SET_ORGANIZATIONS_OF_GROUP)
             if wait_for is not None and wait_for.kind in _WAITED_FOR:
                 connection.execute(_WAITED_FOR[wait_for.kind], wait_for[1:])
-            reading = Reading(connection, ordered, wanted, self._waitlists)
+            reading = Reading(connection, ordered, wanted, self._waitlists, self._addresses)
             ledger = reading.ledger()
             self._transaction_id = reading.transaction_id
             self.position = reading.position
@@ -116,6 +119,14 @@ class PostgresGroup:
             for key in wanted.new_holds:
                 ledger.references[key] = self._references.take(connection)
         return ledger
+
+    def _seal(self, wanted: Wanted) -> None:
+        """Both are remembered for the write."""
+        for organization_id, email in wanted.emails:
+            self._addresses.stored(organization_id, email)
+        if wanted.attendees:
+            for organization_id, attendee in giving_way(wanted.attendees):
+                self._addresses.stored_attendee(organization_id, attendee)
 
     def _seatings(
         self, connection: Pipeline, ledger: Ledger, wanted: Wanted
@@ -151,7 +162,7 @@ class PostgresGroup:
         versions = self._new_versions(writes.ledger) if writes.ledger.waitlists else {}
         with self._link.exchange() as connection:
             try:
-                write_group(connection, writes, str(self.position), versions, self._hashes)
+                write_group(connection, writes, str(self.position), versions, self._addresses)
                 commit = connection.execute(sql.COMMIT)
                 connection.send()
             except psycopg.Error as error:
@@ -198,8 +209,10 @@ class Reading:
         ordered: Sequence[Resource],
         wanted: Wanted,
         waitlists: WaitlistCache,
+        addresses: Addresses,
     ) -> None:
         self._connection = connection
+        self._addresses = addresses
         self._waitlists_kept = waitlists
         self.queues: dict[SessionKey, KeptWaitlist] = {}  # of the locked waitlists
         of_kind: dict[ResourceKind, list[Resource]] = {}
@@ -234,7 +247,11 @@ class Reading:
         unseen = [hold for hold in self._holds if hold[1:] not in wanted.known]
         self._existing = self._send(sql.EXISTING_HOLDS, unseen)
         self._queues = self._send_queues() if self._waitlists else None
-        self._holdings = HoldingQueries(connection, wanted.holdings) if wanted.holdings else None
+        self._holdings = (
+            HoldingQueries(connection, wanted.holdings, self._addresses.hashes)
+            if wanted.holdings
+            else None
+        )
         sessions = of_kind.get(ResourceKind.SESSION, [])
         self.session_versions: Iterable[Row] = self._send(sql.SESSION_VERSIONS, sessions) or ()
         self._lapsed = self._send(sql.LAPSED_UNITS, self._pools)
@@ -306,7 +323,8 @@ class Reading:
                 changed.append((organization_id, hold_id))
         if changed:
             columns = rows.wire_columns(changed)
-            yield from map(hold_from_row, self._connection.execute(sql.SURVEY_HOLDS, columns))
+            found = self._connection.execute(sql.SURVEY_HOLDS, columns)
+            yield from map(partial(hold_from_row, self._addresses), found)
 
     def _skipped(self, ledger: Ledger) -> frozenset[Resource]:
         skipped = [

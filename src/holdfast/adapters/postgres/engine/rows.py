@@ -50,6 +50,9 @@ class ColumnList:
     def set_from(self, table: str) -> str:
         return ", ".join(f"{name} = {table}.{name}" for name in self if name not in _KEY)
 
+    def set_unless_null(self, table: str, updated: str) -> str:
+        return ", ".join(f"{name} = coalesce({table}.{name}, {updated}.{name})" for name in self)
+
 
 class Json(bytes):
     """The value of a column that is sent as text and stored as JSON."""
@@ -81,7 +84,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def wire_array(values: Sequence[Any]) -> str | BinaryArray:
-    """Written without small functions: a group of one hold calls it some seventy times."""
+    """Written without smaller functions: a group of one hold calls it about seventy times."""
     kind: type = str
     for value in values:
         if value is not None:

@@ -6,10 +6,13 @@ the lock order. A join would leave both to the planner.
 
 from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS
 from holdfast.adapters.postgres.seats.rows import SEAT_COLUMNS, SEAT_PLACE
+from holdfast.domain.holds.holdings import PROMOTION_SECONDS_MAX
 from holdfast.domain.policy import HOLDER_UNITS_MAX, POLICY_FIELDS
 
 # Each hold has at least one unit, so this many are more than any limit allows.
 HOLDINGS_MAX = HOLDER_UNITS_MAX + 1
+# The sessions of an event that a walk passes, whether the holder was there or not.
+WALK_MAX = 5_000
 
 
 def policy_of(table: str) -> str:
@@ -115,39 +118,43 @@ CROSS JOIN LATERAL (
 
 # What a person has in a session: by user id if there is one, like Holder.key. With an event, what
 # the person has in all its sessions, bought there, and when the last places were given up. One
-# statement, so one snapshot. An event can have thousands of sessions, and a person few: so the
-# person's sessions are found first, each with one probe of the index. Every part finds its rows by
+# statement, so one snapshot. The walk goes from a session of the event to the person's next one,
+# and from there to the next of the event: neither a long history elsewhere nor an event with
+# thousands of sessions costs much, and a walk that is too long ends. Every part finds its rows by
 # an index that has no others: ended holds are not read to find live ones, nor released ones to find
 # sold ones. (Not `status = 'active'`: the planner might read everybody's lapsed holds of the
 # session.) If there are too many, waiting holds and carts come first, because their number is
-# limited separately, with those of the session in question.
+# limited separately, then those of the session in question.
 _HOLDINGS = f"""
-SELECT wanted.number, live.holds, sold.units, given_up.at
+SELECT wanted.number, live.holds, sold.units, given_up.at, sessions.are_too_many
 FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[]) WITH ORDINALITY
     AS wanted (organization_id, session_id, event_id, name, number)
 CROSS JOIN LATERAL (
-    WITH RECURSIVE visited (id) AS (
-        SELECT (
-            SELECT session_id FROM hold
-            WHERE organization_id = wanted.organization_id AND {{named}}
-            ORDER BY session_id LIMIT 1)
-        WHERE wanted.event_id IS NOT NULL
+    WITH RECURSIVE walk (id, is_visited, visits, step) AS (
+        (SELECT id, true, 1, 1 FROM session
+         WHERE organization_id = wanted.organization_id AND event_id = wanted.event_id
+         ORDER BY id LIMIT 1)
         UNION ALL
-        SELECT (
-            SELECT session_id FROM hold
+        SELECT next.id, next.id = visited.id, walk.visits + (next.id = visited.id)::integer,
+            walk.step + 1
+        FROM walk
+        CROSS JOIN LATERAL (
+            SELECT session_id AS id FROM hold
             WHERE organization_id = wanted.organization_id AND {{named}}
-                AND session_id > visited.id
-            ORDER BY session_id LIMIT 1)
-        FROM visited WHERE visited.id IS NOT NULL
+                AND session_id > walk.id
+            ORDER BY session_id LIMIT 1
+        ) visited
+        CROSS JOIN LATERAL (
+            SELECT id FROM session
+            WHERE organization_id = wanted.organization_id AND event_id = wanted.event_id
+                AND id >= visited.id
+            ORDER BY id LIMIT 1
+        ) next
+        WHERE walk.visits < {HOLDINGS_MAX} AND walk.step < {WALK_MAX}
     )
-    SELECT array_agg(s.id) AS of_event
-    FROM visited
-    CROSS JOIN LATERAL (
-        SELECT id, event_id FROM session
-        WHERE organization_id = wanted.organization_id AND id = visited.id
-        OFFSET 0
-    ) s
-    WHERE s.event_id = wanted.event_id
+    SELECT array_agg(id) FILTER (WHERE is_visited) AS of_event,
+        coalesce(max(visits) = {HOLDINGS_MAX} OR max(step) = {WALK_MAX}, false) AS are_too_many
+    FROM walk
 ) sessions
 CROSS JOIN LATERAL (
     SELECT json_agg(json_build_array(
@@ -161,10 +168,11 @@ CROSS JOIN LATERAL (
             SELECT id, session_id, quantity, expires_at, status, is_cart FROM hold
             WHERE organization_id = wanted.organization_id AND session_id = s.id
                 AND {{of_holder}} AND status IN ('waiting', 'active')
-                AND expires_at > statement_timestamp()
+                AND expires_at > statement_timestamp() - interval '{PROMOTION_SECONDS_MAX} seconds'
+                AND (status = 'waiting' OR expires_at > statement_timestamp())
             ORDER BY status = 'waiting' OR is_cart DESC LIMIT {HOLDINGS_MAX}
         ) found
-        ORDER BY found.status = 'waiting' OR found.is_cart OR s.id = wanted.session_id DESC
+        ORDER BY (found.status = 'waiting' OR found.is_cart) DESC, s.id = wanted.session_id DESC
         LIMIT {HOLDINGS_MAX}
     ) h
 ) live
@@ -198,7 +206,8 @@ CROSS JOIN LATERAL (
 ) given_up
 """  # noqa: S608
 HOLDINGS_BY_EMAIL = _HOLDINGS.format(
-    named="email_key = wanted.name", of_holder="email_key = wanted.name AND user_id IS NULL"
+    named="email_key = wanted.name::uuid",
+    of_holder="email_key = wanted.name::uuid AND user_id IS NULL",
 )
 HOLDINGS_BY_USER = _HOLDINGS.format(
     named="user_id = wanted.name", of_holder="user_id = wanted.name"
@@ -281,12 +290,16 @@ LIMIT %(limit)s
 # The catalog of a session, with the most specific policy last.
 SESSION_CATALOG = f"""
 SELECT s.organization_id, s.id, s.version, e.currency, e.id, e.status, e.sale_starts_at,
-    e.sale_ends_at, EXISTS (
+    e.sale_ends_at, e.is_announced, EXISTS (
         SELECT FROM waiting_line l
         WHERE l.organization_id = s.organization_id AND l.session_id = s.id),
     json_build_array({policy_of("o")}), json_build_array({policy_of("e")})
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
-JOIN session s ON s.organization_id = wanted.organization_id AND s.id = wanted.id
+CROSS JOIN LATERAL (
+    SELECT organization_id, id, version, event_id FROM session
+    WHERE organization_id = wanted.organization_id AND id = wanted.id
+    OFFSET 0
+) s
 JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id
 JOIN organization o ON o.id = s.organization_id
 """  # noqa: S608

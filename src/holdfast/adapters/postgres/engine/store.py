@@ -5,6 +5,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -29,7 +30,6 @@ from holdfast.domain.group.footprint import (
     seats_to_survey,
     waitlists_to_survey,
 )
-from holdfast.domain.holder_hash import NO_HASHES, HolderHashes
 from holdfast.domain.holds.eviction import EVICTIONS_MAX
 from holdfast.domain.ids import (
     BlockId,
@@ -39,6 +39,7 @@ from holdfast.domain.ids import (
     SessionKey,
 )
 from holdfast.domain.seats.seat_plan import Seating
+from holdfast.ports.privacy.addresses import CLEAR_ADDRESSES, Addresses
 from holdfast.ports.store import CommitState, CommitToken, StoreUnavailable
 
 # How long to ask about a transaction whose connection was lost during COMMIT.
@@ -49,9 +50,11 @@ RESOLVE_PAUSE_SECONDS = 0.05
 class PostgresStore:
     """Shared by the lanes of a process; each lane has its own connection."""
 
-    def __init__(self, url: str, hashes: HolderHashes = NO_HASHES) -> None:
+    def __init__(self, url: str, addresses: Addresses = CLEAR_ADDRESSES) -> None:
         self._url = url
-        self.memories = Memories(OfferCache(), SeatMaps(), BusyWaitlists(), WaitlistCache(), hashes)
+        self.memories = Memories(
+            OfferCache(), SeatMaps(), BusyWaitlists(), WaitlistCache(addresses), addresses
+        )
         self._watchdog = Watchdog()
 
     def connect(self) -> "PostgresConnection":
@@ -144,7 +147,8 @@ class _Surveyor:
     """Reads what a group may need, without locks."""
 
     def __init__(self, memories: Memories) -> None:
-        self._offers, self._seat_maps, self._busy_waitlists, self._waitlists, _ = memories
+        self._offers, self._seat_maps, self._busy_waitlists, self._waitlists, addresses = memories
+        self._hold = partial(hold_from_row, addresses)
 
     def known(self, needs: Needs) -> Survey | None:
         """The survey from caches alone, or None if that is not enough."""
@@ -167,17 +171,17 @@ class _Surveyor:
             pool_id: _lapsed(connection, session_key, pool_id)
             for session_key, pool_id in needs.lapsed
         }
-        holds = {hold.key: hold for hold in map(hold_from_row, of_holds)}
+        holds = {hold.key: hold for hold in map(self._hold, of_holds)}
         carts = {
             (hold.organization_id, hold.cart): hold
-            for hold in map(hold_from_row, of_carts)
+            for hold in map(self._hold, of_carts)
             if hold.cart is not None
         }
         keys = needs.sessions | needs.waitlists
         keys |= {hold.session_key for hold in (*holds.values(), *carts.values())}
         sessions = self._offers.known(keys)
         sessions |= self._offers.load(connection, [key for key in keys if key not in sessions])
-        lapsed = {pool_id: tuple(map(hold_from_row, rows)) for pool_id, rows in of_pools.items()}
+        lapsed = {pool_id: tuple(map(self._hold, rows)) for pool_id, rows in of_pools.items()}
         seen = Survey(
             sessions,
             holds,

@@ -4,6 +4,8 @@ from holdfast.adapters.postgres.audit.rows import AGED_ATTEMPT, NEW_ATTEMPT, NEW
 from holdfast.adapters.postgres.facts.rows import NEW_FACT
 from holdfast.adapters.postgres.holds.rows import (
     CHANGED_HOLD,
+    CONTENTS_AND_ADDRESS,
+    HOLD_ADDRESS,
     HOLD_CONTENTS,
     NEW_HOLD,
     NEW_LINE,
@@ -76,8 +78,9 @@ WHERE seat.organization_id = changed.organization_id AND seat.id = changed.id
 
 # Only for holds with changed lines or newly held places, and before the status changes.
 UPDATE_CONTENTS = f"""
-UPDATE hold SET {HOLD_CONTENTS.set_from("changed")}
-FROM {HOLD_CONTENTS.unnested("changed")}
+UPDATE hold SET {HOLD_CONTENTS.set_from("changed")},
+    {HOLD_ADDRESS.set_unless_null("changed", "hold")}
+FROM {CONTENTS_AND_ADDRESS.unnested("changed")}
 WHERE hold.organization_id = changed.organization_id AND hold.id = changed.id
 """  # noqa: S608
 UPDATE_HOLDS = f"""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -24,10 +24,10 @@ from holdfast.adapters.postgres.seats.rows import changed_seat_row
 from holdfast.adapters.postgres.waitlist.rows import write_places, write_queues
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import FactType, Transition
-from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, SessionKey
 from holdfast.domain.slices import Rests
+from holdfast.ports.privacy.addresses import Addresses
 from holdfast.ports.store import GroupWrites
 
 # PostgreSQL inserts them in a few milliseconds, in which it keeps one processor busy.
@@ -96,7 +96,7 @@ def write_group(
     writes: GroupWrites,
     position: str,
     versions: Mapping[SessionKey, UUID],
-    hashes: HolderHashes,
+    addresses: Addresses,
 ) -> None:
     """`position` is the position of the group's facts in the log; `versions` are the new ones of
     waitlists."""
@@ -105,7 +105,7 @@ def write_group(
     if transitions:
         _write_pools(connection, writes)
         _write_lapse(connection, writes.ledger)
-        _write_holds(connection, writes, position)
+        _write_holds(connection, writes, position, addresses)
         waiting = [
             each
             for each in transitions
@@ -126,25 +126,25 @@ def write_group(
     if transitions or seats:
         facts = rows.wire_columns(map(fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))
-        entries = rows.wire_columns(audit_rows(writes.audit(), hashes))
+        entries = rows.wire_columns(audit_rows(writes.audit(), addresses.hashes))
         connection.execute(sql.INSERT_AUDIT, (now, *entries))
     if writes.checkouts or writes.orders:
-        _write_orders(connection, writes)
+        _write_orders(connection, writes, addresses)
     if writes.answers:
         _write_answers(connection, writes)
     connection.queue()
 
 
-def _write_orders(connection: JoinedStatements, writes: GroupWrites) -> None:
+def _write_orders(connection: JoinedStatements, writes: GroupWrites, addresses: Addresses) -> None:
     """PostgreSQL and this thread take turns on a large order, with pauses for everybody else."""
     now = writes.ledger.now
     if writes.checkouts:
         checkouts = rows.wire_columns(map(checkout_row, writes.checkouts))
         connection.execute(sql.INSERT_CHECKOUTS, (now, *checkouts))
     if writes.orders:
-        orders = rows.wire_columns(map(order_row, writes.orders))
+        orders = rows.wire_columns(order_row(addresses, order) for order in writes.orders)
         connection.execute(sql.INSERT_ORDERS, (now, *orders))
-        tickets = (ticket for order in writes.orders for ticket in ticket_rows(order))
+        tickets = (ticket for order in writes.orders for ticket in ticket_rows(addresses, order))
         is_large = any(len(order.tickets) > TICKETS_PER_STATEMENT for order in writes.orders)
         count = sum(len(order.tickets) for order in writes.orders)
         rests = Rests(count // TICKETS_PER_STATEMENT)
@@ -197,7 +197,9 @@ def _write_lapse(connection: Statements, ledger: Ledger) -> None:
         connection.execute(sql.DELETE_EMPTY_LAPSE, buckets)
 
 
-def _write_holds(connection: Statements, writes: GroupWrites, position: str) -> None:
+def _write_holds(
+    connection: Statements, writes: GroupWrites, position: str, addresses: Addresses
+) -> None:
     """Ends come first: a cart may release one hold and get another in the same group. For the same
     reason, a new hold is inserted in its final state."""
     now = writes.ledger.now
@@ -210,20 +212,24 @@ def _write_holds(connection: Statements, writes: GroupWrites, position: str) -> 
     before = [hold for key, hold in changed.items() if key not in new]
     after = [hold for key, hold in changed.items() if key in new]
     if before:
-        _update_holds(connection, before, writes, position)
+        _update_holds(connection, before, writes, position, addresses)
     if new:
-        columns = rows.wire_columns(map(new_hold_row, new.values()))
+        columns = rows.wire_columns(map(partial(new_hold_row, addresses), new.values()))
         connection.execute(sql.INSERT_HOLDS, (now, now, position, *columns))
     if after:
-        _update_holds(connection, after, writes, position)
+        _update_holds(connection, after, writes, position, addresses)
     _write_lines(connection, writes.transitions)
 
 
 def _update_holds(
-    connection: Statements, holds: Collection[Hold], writes: GroupWrites, position: str
+    connection: Statements,
+    holds: Collection[Hold],
+    writes: GroupWrites,
+    position: str,
+    addresses: Addresses,
 ) -> None:
     contents = _with_other_contents(writes.transitions)
-    other = [contents_row(hold) for hold in holds if hold.key in contents]
+    other = [contents_row(addresses, hold) for hold in holds if hold.key in contents]
     if other:
         connection.execute(sql.UPDATE_CONTENTS, rows.wire_columns(other))
     changed = rows.wire_columns(map(changed_hold_row, holds))

@@ -18,7 +18,7 @@ from holdfast.adapters.postgres.facts import statements as sql
 from holdfast.adapters.postgres.facts.rows import fact_from_row
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.domain.ids import OrganizationId
-from holdfast.domain.values import EmailAddress, Holder
+from holdfast.domain.values import Holder
 from holdfast.ports.facts.log import (
     PARTITIONS,
     FactPage,
@@ -28,6 +28,7 @@ from holdfast.ports.facts.log import (
     RelayLag,
     StoredFact,
 )
+from holdfast.ports.privacy.addresses import CLEAR_ADDRESSES, Addresses
 from holdfast.ports.store import StoreUnavailable
 
 # Locks with two numbers never clash with those with one, which all other code uses.
@@ -42,8 +43,9 @@ class PostgresOutbox:
     """Implements Outbox for one thread, on a connection of its own, which is opened on first use
     and again after a loss. Claims are lost with it. No transaction stays open while publishing."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, addresses: Addresses = CLEAR_ADDRESSES) -> None:
         self._url = url
+        self._addresses = addresses
         self._watchdog = Watchdog()
         self._line: _Line | None = None
         self._with_cursor: set[int] = set()
@@ -55,7 +57,7 @@ class PostgresOutbox:
         if not is_ours:
             yield None
             return
-        claimed = _ClaimedPartition(line, partition)
+        claimed = _ClaimedPartition(line, partition, self._addresses)
         try:
             if partition not in self._with_cursor:
                 # Without a cursor, facts are pruned unrelayed, because there may be no relay.
@@ -125,15 +127,27 @@ class _Line:
 class _ClaimedPartition:
     """Implements ClaimedPartition."""
 
-    def __init__(self, line: _Line, partition: int) -> None:
+    def __init__(self, line: _Line, partition: int, addresses: Addresses) -> None:
         self._line = line
+        self._addresses = addresses
         self._partition = partition
 
     def unpublished(self, limit: int) -> tuple[StoredFact, ...]:
         rows = self._line.ask(sql.UNPUBLISHED, self._partition, limit, BATCH_BYTES)
         return tuple(
-            fact_from_row(fact, _holder_key(email, user_id)) for email, user_id, *fact in rows
+            fact_from_row(fact, self._holder_key(fact[0], sealed, user_id))
+            for sealed, user_id, *fact in rows
         )
+
+    def _holder_key(
+        self, organization_id: UUID, sealed: bytes | None, user_id: str | None
+    ) -> UUID | None:
+        """None for a fact without a holder. A relay without the secret cannot hash a holder, so it
+        leaves out one who has only an address."""
+        if user_id is not None:
+            return Holder(user_id=user_id).key
+        email = self._addresses.opened(organization_id, sealed)
+        return None if email is None or not email.is_readable else email.key
 
     def published(self, up_to: Position) -> None:
         self._line.ask(sql.PUBLISHED, self._partition, str(up_to.xid), up_to.seq)
@@ -172,9 +186,3 @@ class PostgresFactLog:
             # A cursor beyond the frontier comes from another database.
             is_gone=after is not None and not horizon <= after <= frontier,
         )
-
-
-def _holder_key(email: str | None, user_id: str | None) -> UUID | None:
-    if email is None and user_id is None:
-        return None
-    return Holder(None if email is None else EmailAddress(email), user_id).key

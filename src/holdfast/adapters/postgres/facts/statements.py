@@ -6,7 +6,7 @@ CLAIM = "SELECT pg_try_advisory_lock(%s, %s)"
 UNCLAIM = "SELECT pg_advisory_unlock(%s, %s)"
 
 UNPUBLISHED = f"""
-SELECT f.email_key, f.user_id, {FACT_COLUMNS} FROM holdfast_unpublished(%s::smallint, %s, %s) f
+SELECT f.customer_email, f.user_id, {FACT_COLUMNS} FROM holdfast_unpublished(%s::smallint, %s, %s) f
 """  # noqa: S608
 PUBLISHED = "SELECT holdfast_published(%s::smallint, %s, %s)"
 LAG = "SELECT waiting, oldest_seconds, is_ahead FROM holdfast_relay_lag(%s, %s)"

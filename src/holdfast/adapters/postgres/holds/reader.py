@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from holdfast.adapters.postgres.engine.statements import COMMIT
 from holdfast.adapters.postgres.holds import statements as sql
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
+from holdfast.domain.holder_hash import NO_HASHES, HolderHashes
 from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId, SessionKey
 from holdfast.domain.values import Holder
@@ -37,6 +39,7 @@ from holdfast.ports.holds import (
     estimated_seconds,
 )
 from holdfast.ports.paging import Cursor, Page, PageRequest
+from holdfast.ports.privacy.addresses import CLEAR_ADDRESSES, Addresses
 from holdfast.ports.statistics import HoldStatistics
 from holdfast.ports.store import StoreUnavailable
 
@@ -108,13 +111,15 @@ class Database:
 class PostgresHolds:
     """Implements HoldReader, Housekeeping and PromoterStore."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, addresses: Addresses = CLEAR_ADDRESSES) -> None:
         self._database = database
+        self._hashes = addresses.hashes
+        self._hold = partial(hold_from_row, addresses)
 
     def hold(self, organization_id: OrganizationId, hold_id: HoldId) -> SeenHold | None:
         with self._database.transaction(organization_id) as connection:
             row = connection.execute(sql.SELECT_HOLD, (organization_id, hold_id)).fetchone()
-        return _seen(row) if row else None
+        return self._seen(row) if row else None
 
     def holds(
         self,
@@ -123,9 +128,9 @@ class PostgresHolds:
         page: PageRequest,
         order: HoldOrder = HoldOrder.NEWEST,
     ) -> Page[SeenHold]:
-        query, parameters = list_query(organization_id, only, page, order)
+        query, parameters = list_query(organization_id, only, page, order, self._hashes)
         with self._database.transaction(organization_id) as connection:
-            seen = [_seen(row) for row in connection.execute(query, parameters)]
+            seen = [self._seen(row) for row in connection.execute(query, parameters)]
         items = tuple(seen[: page.size])
         last = items[-1].hold if len(seen) > page.size else None
         if last is None:
@@ -149,9 +154,9 @@ class PostgresHolds:
     ) -> tuple[Hold, ...]:
         by_user = holder.user_id is not None
         query = sql.LIVE_HOLDS_BY_USER if by_user else sql.LIVE_HOLDS_BY_EMAIL
-        names = _of_person(organization_id, event_id, holder)
+        names = self._of_person(organization_id, event_id, holder)
         with self._database.transaction(organization_id) as connection:
-            return tuple(map(hold_from_row, connection.execute(query, names)))
+            return tuple(map(self._hold, connection.execute(query, names)))
 
     def recent_holds(
         self,
@@ -162,23 +167,23 @@ class PostgresHolds:
     ) -> tuple[SeenHold, ...]:
         by_user = holder.user_id is not None
         query = sql.RECENT_HOLDS_BY_USER if by_user else sql.RECENT_HOLDS_BY_EMAIL
-        names = _of_person(organization_id, event_id, holder) | {
+        names = self._of_person(organization_id, event_id, holder) | {
             "since": since,
             "statuses": [status.value for status in HoldStatus],
             "limit": RECENT_HOLDS_MAX,
         }
         with self._database.transaction(organization_id) as connection:
-            return tuple(map(_seen, connection.execute(query, names)))
+            return tuple(map(self._seen, connection.execute(query, names)))
 
     def cart_hold(self, organization_id: OrganizationId, cart: str) -> SeenHold | None:
         with self._database.transaction(organization_id) as connection:
             row = connection.execute(sql.CART_HOLD, (organization_id, cart)).fetchone()
-        return _seen(row) if row else None
+        return self._seen(row) if row else None
 
     def live_holds_of_cart(self, organization_id: OrganizationId, cart: str) -> tuple[Hold, ...]:
         with self._database.transaction(organization_id) as connection:
             found = connection.execute(sql.LIVE_HOLDS_OF_CART, (organization_id, cart))
-            return tuple(map(hold_from_row, found))
+            return tuple(map(self._hold, found))
 
     def waiting_position(
         self, organization_id: OrganizationId, hold_id: HoldId
@@ -190,6 +195,21 @@ class PostgresHolds:
         position, waiting, served, open_seconds, since, at = row
         estimate = estimated_seconds(int(position), served, open_seconds)
         return SeenPlace(int(position), int(waiting), estimate, since, at)
+
+    def _of_person(
+        self, organization_id: OrganizationId, event_id: EventId, holder: Holder
+    ) -> dict[str, Any]:
+        email = holder.email
+        return {
+            "organization_id": organization_id,
+            "event_id": event_id,
+            "user_id": holder.user_id,
+            "email": email and self._hashes.address_keys(organization_id, email),
+        }
+
+    def _seen(self, row: tuple[Any, ...]) -> SeenHold:
+        at, *hold = row
+        return SeenHold(self._hold(hold), at)
 
     def due_holds(self, limit: int, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
         with self._database.transaction() as connection:
@@ -236,27 +256,17 @@ class PostgresHolds:
         return tuple((OrganizationId(key), SessionId(id_)) for key, id_ in rows)
 
 
-def _of_person(
-    organization_id: OrganizationId, event_id: EventId, holder: Holder
-) -> dict[str, Any]:
-    return {
-        "organization_id": organization_id,
-        "event_id": event_id,
-        "user_id": holder.user_id,
-        "email": holder.email.normalized if holder.email else None,
-    }
-
-
 def list_query(
     organization_id: OrganizationId,
     only: HoldFilter,
     page: PageRequest,
     order: HoldOrder = HoldOrder.NEWEST,
+    hashes: HolderHashes = NO_HASHES,
 ) -> tuple[str, dict[str, Any]]:
     """Only the requested conditions, so that each combination finds its index."""
     asked = {
         "session_id": only.session_id,
-        "email": only.email and only.email.normalized,
+        "email": only.email and hashes.address_keys(organization_id, only.email),
         "user_id": only.user_id,
         "is_without_user": only.is_without_user,
         "reference": only.reference,
@@ -286,7 +296,7 @@ def list_query(
 
 _CONDITIONS = {
     "session_id": "h.session_id = %(session_id)s",
-    "email": "h.email_key = %(email)s",
+    "email": "h.email_key = ANY (%(email)s::uuid[])",
     "user_id": "h.user_id = %(user_id)s",
     "is_without_user": "h.user_id IS NULL",
     "reference": "h.reference = %(reference)s",
@@ -330,8 +340,3 @@ def _sources(only: HoldFilter, page: PageRequest, by_expiry: bool) -> list[tuple
 def _live_of_every_session(page: PageRequest) -> tuple[str, str]:
     after = "true" if page.after is None else "(expires_at, id) > (%(after)s, %(after_id)s)"
     return sql.LIVE_OF_EVERY_SESSION.format(after=after), "true"
-
-
-def _seen(row: tuple[Any, ...]) -> SeenHold:
-    at, *hold = row
-    return SeenHold(hold_from_row(hold), at)

@@ -30,7 +30,8 @@ from holdfast.domain.ids import (
     SessionId,
     TicketTypeId,
 )
-from holdfast.domain.values import EmailAddress, Holder, metadata_of
+from holdfast.domain.values import Holder, metadata_of
+from holdfast.ports.privacy.addresses import Addresses
 
 HOLD_COLUMNS = """
 h.organization_id, h.id, h.session_id, h.reference, h.customer_email, h.user_id, h.currency,
@@ -56,7 +57,7 @@ CASE WHEN h.status = 'waiting' THEN (
 """
 
 
-def hold_from_row(row: Iterable[Any]) -> Hold:
+def hold_from_row(addresses: Addresses, row: Iterable[Any]) -> Hold:
     """Of HOLD_COLUMNS."""
     (
         organization_id,
@@ -94,7 +95,7 @@ def hold_from_row(row: Iterable[Any]) -> Hold:
         id=HoldId(id_),
         session_id=SessionId(session_id),
         reference=reference,
-        holder=Holder(None if customer_email is None else EmailAddress(customer_email), user_id),
+        holder=Holder(addresses.opened(organization_id, customer_email), user_id),
         currency=currency,
         status=HoldStatus(status),
         version=version,
@@ -175,22 +176,21 @@ def line_seat(seat_id: str, block_id: str, block_name: str, row: str, *numbered:
 
 
 NEW_HOLD = ColumnList(
-    "organization_id uuid, id uuid, session_id uuid, reference text, customer_email text,"
-    " user_id text, quantity integer, total_minor bigint, currency text, expires_at timestamptz,"
-    " due_at timestamptz, warn_at timestamptz, source text, cart_token text, notes text,"
-    " checkout_id uuid, revives uuid, status text, is_cart boolean, held_at timestamptz,"
-    " metadata jsonb"
+    "organization_id uuid, id uuid, session_id uuid, reference text, customer_email bytea,"
+    " email_key uuid, user_id text, quantity integer, total_minor bigint, currency text,"
+    " expires_at timestamptz, due_at timestamptz, warn_at timestamptz, source text,"
+    " cart_token text, notes text, checkout_id uuid, revives uuid, status text, is_cart boolean,"
+    " held_at timestamptz, metadata jsonb"
 )
 
 
-def new_hold_row(hold: Hold) -> Row:
-    email = hold.holder.email
+def new_hold_row(addresses: Addresses, hold: Hold) -> Row:
     return (
         hold.organization_id,
         hold.id,
         hold.session_id,
         hold.reference,
-        email.value if email else None,
+        *addresses.stored(hold.organization_id, hold.holder.email),
         hold.holder.user_id,
         hold.quantity,
         hold.total_minor,
@@ -219,13 +219,19 @@ CHANGED_HOLD = ColumnList(
 )
 changed_hold_row = attrgetter(*CHANGED_HOLD)
 
-HOLD_CONTENTS = ColumnList(
+_CONTENTS = (
     "organization_id uuid, id uuid, quantity integer, total_minor bigint, held_at timestamptz,"
-    " customer_email text, metadata jsonb"
+    " metadata jsonb"
 )
+_ADDRESS = "customer_email bytea, email_key uuid"
+HOLD_CONTENTS = ColumnList(_CONTENTS)
+# A hold can get another address, but not lose it: one that is not readable stays as it is.
+HOLD_ADDRESS = ColumnList(_ADDRESS)
+CONTENTS_AND_ADDRESS = ColumnList(f"{_CONTENTS}, {_ADDRESS}")
 
 
-def contents_row(hold: Hold) -> Row:
+def contents_row(addresses: Addresses, hold: Hold) -> Row:
+    """Of CONTENTS_AND_ADDRESS."""
     email = hold.holder.email
     return (
         hold.organization_id,
@@ -233,8 +239,8 @@ def contents_row(hold: Hold) -> Row:
         hold.quantity,
         hold.total_minor,
         hold.held_at,
-        email.value if email else None,
         metadata_json(hold.remarks.metadata),
+        *addresses.stored(hold.organization_id, email if email and email.is_readable else None),
     )
 
 

@@ -39,7 +39,7 @@ WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s
 ORDER BY h.created_at, h.id
 """  # noqa: S608
 _OF_USER = "user_id = %(user_id)s"
-_OF_EMAIL = "email_key = %(email)s AND user_id IS NULL"
+_OF_EMAIL = "email_key = ANY (%(email)s::uuid[]) AND user_id IS NULL"
 LIVE_HOLDS_BY_USER = _LIVE_OF_EVENT.format(of_holder=_OF_USER)
 LIVE_HOLDS_BY_EMAIL = _LIVE_OF_EVENT.format(of_holder=_OF_EMAIL)
 

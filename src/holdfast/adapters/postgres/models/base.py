@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
@@ -76,6 +77,7 @@ class Organization(PolicyRow):
     rate_requests_per_address = models.TextField("requests per address", null=True)
     allowed_origins = ArrayField(models.TextField(), null=True)
     anonymous_holders = models.BooleanField(null=True)
+    two_factor_required = models.BooleanField(null=True)
     created_at = models.DateTimeField()
 
     class Meta(PolicyRow.Meta):
@@ -92,6 +94,25 @@ class OrganizationRow(Row):
 
     class Meta(Row.Meta):
         abstract = True
+
+
+class HolderRow(OrganizationRow):
+    """A row with a holder, whose address is sealed."""
+
+    customer_email: "models.BinaryField[Any, Any]"
+
+    class Meta(OrganizationRow.Meta):
+        abstract = True
+
+    @property
+    def email(self) -> str | None:
+        sealed = self.customer_email
+        opened = settings.HOLDFAST_ADDRESSES.opened(
+            self.organization_id, None if sealed is None else bytes(sealed)
+        )
+        if opened is None:
+            return None
+        return str(opened.value) if opened.is_readable else "(sealed with another secret)"
 
 
 def same_organization(

@@ -39,6 +39,7 @@ class Event(OrganizationRow, PolicyRow):
     status = models.TextField()
     sale_starts_at = models.DateTimeField("on sale from", null=True)
     sale_ends_at = models.DateTimeField("on sale until", null=True)
+    is_announced = models.BooleanField("announced", default=True)
     metadata = models.JSONField()
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()

@@ -4,6 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from holdfast.adapters.postgres.models.base import (
+    HolderRow,
     OrganizationRow,
     Row,
     Xid8Field,
@@ -12,13 +13,13 @@ from holdfast.adapters.postgres.models.base import (
 from holdfast.adapters.postgres.models.catalog import Session, TicketType
 
 
-class Hold(OrganizationRow):
+class Hold(HolderRow):
     id = models.UUIDField(primary_key=True)
     session_id = models.UUIDField()
     session = same_organization(Session, "session_id")
     reference = models.TextField()
-    customer_email = models.TextField(null=True)
-    email_key = models.TextField(null=True, editable=False)
+    customer_email = models.BinaryField(null=True)
+    email_key = models.UUIDField(null=True, editable=False)
     user_id = models.TextField(null=True)
     quantity = models.IntegerField()
     total_minor = models.BigIntegerField()
@@ -46,7 +47,7 @@ class Hold(OrganizationRow):
     extensions = models.SmallIntegerField("extensions by its holder")
     given_up_at = models.DateTimeField("given up without a sale at", null=True)
 
-    class Meta(OrganizationRow.Meta):
+    class Meta(HolderRow.Meta):
         db_table = "hold"
 
     def __str__(self) -> str:

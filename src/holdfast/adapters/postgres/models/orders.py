@@ -3,7 +3,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from holdfast.adapters.postgres.models.base import OrganizationRow, same_organization
+from holdfast.adapters.postgres.models.base import HolderRow, OrganizationRow, same_organization
 from holdfast.adapters.postgres.models.catalog import Session, TicketType
 
 
@@ -21,12 +21,12 @@ class Checkout(OrganizationRow):
         return str(self.id)
 
 
-class Order(OrganizationRow):
+class Order(HolderRow):
     id = models.UUIDField(primary_key=True)
     checkout_id = models.UUIDField(null=True)
     hold_ids = ArrayField(models.UUIDField())
-    customer_email = models.TextField(null=True)
-    email_key = models.TextField(null=True, editable=False)
+    customer_email = models.BinaryField(null=True)
+    email_key = models.UUIDField(null=True, editable=False)
     user_id = models.TextField(null=True)
     total_minor = models.BigIntegerField()
     currency = models.TextField()
@@ -34,7 +34,7 @@ class Order(OrganizationRow):
     metadata = models.JSONField()
     created_at = models.DateTimeField()
 
-    class Meta(OrganizationRow.Meta):
+    class Meta(HolderRow.Meta):
         db_table = "purchase_order"
 
     def __str__(self) -> str:

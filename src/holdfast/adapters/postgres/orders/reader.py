@@ -1,6 +1,7 @@
 """Reading checkouts and orders."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from holdfast.adapters.postgres.engine.rows import array
@@ -8,17 +9,20 @@ from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.orders import statements as sql
 from holdfast.adapters.postgres.orders.rows import order_from_row
+from holdfast.domain.holder_hash import NO_HASHES, HolderHashes
 from holdfast.domain.ids import CheckoutId, OrderId, OrganizationId
 from holdfast.domain.orders.order import Checkout, Order, revival_id
 from holdfast.ports.orders import TICKETS_PER_PAGE_MAX, OrderFilter, SeenCheckout
 from holdfast.ports.paging import Cursor, Page, PageRequest
+from holdfast.ports.privacy.addresses import CLEAR_ADDRESSES, Addresses
 
 
 class PostgresOrders:
     """Implements OrderReader."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, addresses: Addresses = CLEAR_ADDRESSES) -> None:
         self._database = database
+        self._addresses = addresses
 
     def checkout(
         self, organization_id: OrganizationId, checkout_id: CheckoutId
@@ -30,7 +34,7 @@ class PostgresOrders:
             hold_ids, created_at, at = found
             wanted = [*hold_ids, *map(revival_id, hold_ids)]
             rows = connection.execute(sql.HOLDS, (organization_id, array(wanted))).fetchall()
-        holds = {hold.id: hold for hold in map(hold_from_row, rows)}
+        holds = {hold.id: hold for hold in map(partial(hold_from_row, self._addresses), rows)}
         # A late payment replaced an expired hold: show the replacement.
         shown = tuple(holds.get(revival_id(hold_id)) or holds[hold_id] for hold_id in hold_ids)
         orders = {hold.order_id for hold in shown}
@@ -44,7 +48,7 @@ class PostgresOrders:
     def order(self, organization_id: OrganizationId, order_id: OrderId) -> Order | None:
         with self._database.transaction(organization_id) as connection:
             row = connection.execute(sql.ORDER, (organization_id, order_id)).fetchone()
-        return None if row is None else order_from_row(row)
+        return None if row is None else order_from_row(self._addresses, row)
 
     def orders(
         self, organization_id: OrganizationId, only: OrderFilter, page: PageRequest
@@ -57,20 +61,24 @@ class PostgresOrders:
                     return Page((), None)
                 (hold_id,) = found
                 only = replace(only, reference=None, hold_id=hold_id)
-            rows = connection.execute(*orders_query(organization_id, only, page)).fetchall()
-        items = tuple(order_from_row(order) for _, *order in rows)
+            query = orders_query(organization_id, only, page, self._addresses.hashes)
+            rows = connection.execute(*query).fetchall()
+        items = tuple(order_from_row(self._addresses, order) for _, *order in rows)
         has_more = any(found > len(rows) for found, *_ in rows[:1])
         return Page(items, Cursor(items[-1].created_at, items[-1].id) if has_more else None)
 
 
 def orders_query(
-    organization_id: OrganizationId, only: OrderFilter, page: PageRequest
+    organization_id: OrganizationId,
+    only: OrderFilter,
+    page: PageRequest,
+    hashes: HolderHashes = NO_HASHES,
 ) -> tuple[str, dict[str, Any]]:
     """Only the conditions that are asked for, so that each combination finds its index."""
     asked = {
         "user_id": only.user_id,
         "is_without_user": only.is_without_user,
-        "email": only.email and only.email.normalized,
+        "email": only.email and hashes.address_keys(organization_id, only.email),
         "created_from": only.created_from,
         "created_before": only.created_before,
         "payment_reference": only.payment_reference,
@@ -90,7 +98,10 @@ def orders_query(
         "x.organization_id = %(organization_id)s",
         *(sql.CONDITIONS[name] for name in given),
     )
-    return sql.ORDERS.format(candidates=_candidates(only, " AND ".join(asked_for))), names
+    candidates = _candidates(only, " AND ".join(asked_for))
+    if "email" in given:
+        candidates = sql.CANDIDATES_OF_EMAIL.format(of_key=candidates)
+    return sql.ORDERS.format(candidates=candidates), names
 
 
 def _candidates(only: OrderFilter, conditions: str) -> str:

@@ -9,7 +9,8 @@ from holdfast.adapters.postgres.holds.rows import line_seat
 from holdfast.domain.ids import HoldId, OrderId, OrganizationId, SessionId, TicketId, TicketTypeId
 from holdfast.domain.orders.order import Attendee, Checkout, Order, Ticket
 from holdfast.domain.slices import giving_way
-from holdfast.domain.values import EmailAddress, Holder, Money, metadata_of
+from holdfast.domain.values import Holder, Money, metadata_of
+from holdfast.ports.privacy.addresses import Addresses
 
 NEW_CHECKOUT = ColumnList("organization_id uuid, id uuid, hold_ids text::uuid[]")
 
@@ -19,19 +20,19 @@ def checkout_row(checkout: Checkout) -> Row:
 
 
 NEW_ORDER = ColumnList(
-    "organization_id uuid, id uuid, checkout_id uuid, hold_ids text::uuid[], customer_email text,"
-    " user_id text, total_minor bigint, currency text, payment_reference text, metadata jsonb"
+    "organization_id uuid, id uuid, checkout_id uuid, hold_ids text::uuid[], customer_email bytea,"
+    " email_key uuid, user_id text, total_minor bigint, currency text, payment_reference text,"
+    " metadata jsonb"
 )
 
 
-def order_row(order: Order) -> Row:
-    email = order.holder.email
+def order_row(addresses: Addresses, order: Order) -> Row:
     return (
         order.organization_id,
         order.id,
         order.checkout_id,
         ids_array(order.hold_ids),
-        email.value if email else None,
+        *addresses.stored(order.organization_id, order.holder.email),
         order.holder.user_id,
         order.total.minor,
         order.total.currency,
@@ -43,14 +44,12 @@ def order_row(order: Order) -> Row:
 NEW_TICKET = ColumnList(
     "organization_id uuid, id uuid, order_id uuid, position smallint, hold_id uuid,"
     " session_id uuid, ticket_type_id uuid, seat_id uuid, unit_price_minor bigint, code text,"
-    " attendee_name text, attendee_email text"
+    " attendee bytea, attendee_key uuid"
 )
 
 
-def ticket_rows(order: Order) -> Iterable[Row]:
+def ticket_rows(addresses: Addresses, order: Order) -> Iterable[Row]:
     for position, ticket in enumerate(giving_way(order.tickets)):
-        attendee = ticket.attendee
-        email = attendee.email if attendee else None
         yield (
             order.organization_id,
             ticket.id,
@@ -62,8 +61,7 @@ def ticket_rows(order: Order) -> Iterable[Row]:
             ticket.seat.id if ticket.seat else None,
             ticket.unit_price_minor,
             ticket.code,
-            attendee.name if attendee else None,
-            email.value if email else None,
+            *addresses.stored_attendee(order.organization_id, ticket.attendee),
         )
 
 
@@ -72,7 +70,7 @@ o.organization_id, o.id, o.checkout_id, o.hold_ids, o.customer_email, o.user_id,
 o.currency, o.payment_reference, o.created_at, o.metadata,
 (SELECT json_agg(json_build_array(
      json_build_array(t.id, t.hold_id, t.session_id, t.ticket_type_id), t.code,
-     t.unit_price_minor, json_build_array(t.attendee_name, t.attendee_email),
+     t.unit_price_minor, encode(t.attendee, 'hex'),
      CASE WHEN t.seat_id IS NOT NULL THEN (
          SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position,
              s.is_accessible)
@@ -83,7 +81,7 @@ o.currency, o.payment_reference, o.created_at, o.metadata,
 """
 
 
-def order_from_row(row: Iterable[Any]) -> Order:
+def order_from_row(addresses: Addresses, row: Iterable[Any]) -> Order:
     """Of ORDER_COLUMNS."""
     (
         organization_id,
@@ -104,12 +102,17 @@ def order_from_row(row: Iterable[Any]) -> Order:
         id=OrderId(id_),
         checkout_id=checkout_id,
         hold_ids=tuple(hold_ids),
-        holder=Holder(None if customer_email is None else EmailAddress(customer_email), user_id),
+        holder=Holder(addresses.opened(organization_id, customer_email), user_id),
         total=Money(total_minor, currency),
         payment_reference=payment_reference,
         created_at=created_at,
         metadata=metadata_of(metadata),
-        tickets=tuple(_ticket(*ticket) for ticket in giving_way(tickets)),
+        tickets=tuple(
+            _ticket(
+                ids, code, price, addresses.opened_attendee(organization_id, _bytes(attendee)), seat
+            )
+            for ids, code, price, attendee, seat in giving_way(tickets)
+        ),
     )
 
 
@@ -117,12 +120,10 @@ def _ticket(
     ids: Sequence[str],
     code: str,
     price: int,
-    attendee: tuple[str | None, str | None],
+    attendee: Attendee | None,
     seat: Sequence[Any] | None,
 ) -> Ticket:
     ticket_id, hold_id, session_id, ticket_type_id = map(UUID, ids)
-    name, email = attendee
-    is_named = name is not None or email is not None
     return Ticket(
         TicketId(ticket_id),
         code,
@@ -131,5 +132,9 @@ def _ticket(
         TicketTypeId(ticket_type_id),
         price,
         None if seat is None else line_seat(*seat),
-        Attendee(name, EmailAddress(email) if email else None) if is_named else None,
+        attendee,
     )
+
+
+def _bytes(digits: str | None) -> bytes | None:
+    return None if digits is None else bytes.fromhex(digits)

@@ -48,11 +48,18 @@ SELECT DISTINCT c.at, c.id FROM session s CROSS JOIN LATERAL ({of_session}) c
 WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s {narrowed}
 ORDER BY c.at DESC, c.id DESC LIMIT %(size)s + 1
 """
+# After a rotation of the secret, an address has several keys. Each is looked up by itself: for all
+# together, the planner would collect and sort every order of the address.
+CANDIDATES_OF_EMAIL = """
+SELECT DISTINCT c.at, c.id FROM unnest(%(email)s::uuid[]) AS k (email_key)
+CROSS JOIN LATERAL ({of_key}) c
+ORDER BY c.at DESC, c.id DESC LIMIT %(size)s + 1
+"""
 # Conditions on an order, or on a hold that has one: `at` and `id` are the order's.
 CONDITIONS = {
     "user_id": "x.user_id = %(user_id)s",
     "is_without_user": "x.user_id IS NULL",
-    "email": "x.email_key = %(email)s",
+    "email": "x.email_key = k.email_key",
     "created_from": "{at} >= %(created_from)s",
     "created_before": "{at} < %(created_before)s",
     "after": "({at}, {id}) < (%(after)s, %(after_id)s)",

@@ -1,9 +1,9 @@
-"""The queues of sessions in memory, as a group left them. A group compares versions under the lock
-of the waitlist, so decisions never use stale queues.
+"""Keeps the queues of waitlists in memory, as the last group left them. Every group compares
+versions under the lock of the waitlist, so decisions never use stale queues.
 
-A version names one state of the queues and is never used again, not even by another server after a
-failover. So it does not matter when, or from which lane, a state gets here, nor whether the commit
-that made it was confirmed: only if it was committed can a group find its version in the database.
+A version identifies one state of the queues and is never reused, not even by another server after a
+failover. So a state can be cached at any time, from any lane, and before its commit is confirmed: a
+group finds the version in the database only if it was committed.
 """
 
 import threading
@@ -19,27 +19,27 @@ from holdfast.adapters.postgres.waitlist import statements as sql
 from holdfast.adapters.postgres.waitlist.rows import Parties, QueueQueries
 from holdfast.domain.ids import SessionKey
 from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
+from holdfast.ports.privacy.addresses import CLEAR_ADDRESSES, Addresses
 
-# A session counts for its queues and the parties read of them: together some 20 MB.
+# The queues of all cached sessions, plus LOOK_AHEAD parties for each session: about 20 MB.
 KEPT_MAX = 10_000
 
 
 class KeptWaitlist(NamedTuple):
-    """A state of the queues of a session. Groups change copies of it. `position` is that of the
-    last facts of its parties in the fact log; `lacking` are queues of which too few parties are
-    here."""
+    """A state of a session's queues. Groups change copies of it. `position` is where the last facts
+    of its parties are in the fact log; `lacking` are the queues with too few parties in memory."""
 
-    version: UUID | None  # None if whoever changed it last gave it none
+    version: UUID | None  # None if the last change set no version
     waitlist: Waitlist
     position: int
     lacking: frozenset[UUID] = frozenset()
-    # Whether another process changed it last: then it probably will again.
+    # Another process changed it last, and probably will again.
     is_contested: bool = False
 
     def after(self, version: UUID, changed: Waitlist, position: int) -> "KeptWaitlist":
-        """The state that a group made of this one."""
+        """The state after a group has changed this one."""
         _trim(changed)
-        has_fewer = share_of(changed) > share_of(self.waitlist)  # more parties of each are read
+        has_fewer = share_of(changed) > share_of(self.waitlist)  # each queue may show more parties
         touched = changed.queues.keys() if has_fewer else self.lacking | changed.changed
         return KeptWaitlist(
             version, changed, position, _lacking(changed, touched), self.is_contested
@@ -52,7 +52,7 @@ def share_of(waitlist: Waitlist) -> int:
 
 
 def _trim(waitlist: Waitlist) -> None:
-    """Forget parties that would not have been read, of the queues that a group has changed."""
+    """In changed queues, drop the parties beyond those that a query would read."""
     queues, share = waitlist.queues, share_of(waitlist)
     for queue_id in waitlist.changed:
         queue = queues.get(queue_id)
@@ -70,9 +70,10 @@ def _lacking(waitlist: Waitlist, among: Iterable[UUID]) -> frozenset[UUID]:
 
 
 class WaitlistCache:
-    """Shared by the lanes of a process. The session kept the longest time ago is evicted first."""
+    """Shared by the lanes of a process. Evicts the session whose queues changed longest ago."""
 
-    def __init__(self) -> None:
+    def __init__(self, addresses: Addresses = CLEAR_ADDRESSES) -> None:
+        self.addresses = addresses
         self._lock = threading.Lock()
         self._kept: OrderedDict[SessionKey, KeptWaitlist] = OrderedDict()
         self._size = 0
@@ -103,7 +104,7 @@ def _size(kept: KeptWaitlist) -> int:
 def survey_waitlists(
     connection: Statements, cache: WaitlistCache, keys: Iterable[SessionKey]
 ) -> dict[SessionKey, Waitlist]:
-    """The queues as they are now, without locks. Not to be changed."""
+    """The queues as they are now, read without locks. Callers must not change them."""
     known = {
         key: kept
         for key in keys
@@ -116,12 +117,14 @@ def survey_waitlists(
         if version == known[organization_id, session_id].version
     }
     others = sorted(key for key in keys if key not in found)
-    return found | QueueQueries(connection, others).waitlists() if others else found
+    if not others:
+        return found
+    return found | QueueQueries(connection, others, cache.addresses).waitlists()
 
 
 class QueueReading:
-    """The queues of sessions whose waitlists a group locks. What is probably not in memory is
-    queried together with the locks; what turns out to be stale, afterwards."""
+    """Reads the queues of the sessions whose waitlists a group locks. Queues that are probably not
+    in memory are queried together with the locks; those that turn out to be stale, afterwards."""
 
     def __init__(
         self, connection: Statements, cache: WaitlistCache, keys: Sequence[SessionKey]
@@ -142,7 +145,7 @@ class QueueReading:
         return self._connection.execute(sql.PARTIES_OF_QUEUES, rows.columns(wanted))
 
     def _send(self, keys: Sequence[SessionKey]) -> QueueQueries | None:
-        return QueueQueries(self._connection, keys) if keys else None
+        return QueueQueries(self._connection, keys, self._cache.addresses) if keys else None
 
     def states(self, versions: Mapping[SessionKey, UUID | None]) -> dict[SessionKey, KeptWaitlist]:
         """The queues of the locked sessions, given the versions found under their locks."""
@@ -170,7 +173,7 @@ class QueueReading:
     def _refilled(
         self, current: Mapping[SessionKey, KeptWaitlist]
     ) -> dict[SessionKey, KeptWaitlist]:
-        parties = Parties(self._parties)
+        parties = Parties(self._parties, self._cache.addresses)
         refilled = {}
         for key in self._lacking.keys() & current.keys():
             kept = current[key]

@@ -10,6 +10,7 @@ from holdfast.adapters.postgres.waitlist import statements as sql
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, SessionKey
 from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist, WaitlistQueue, place_of
+from holdfast.ports.privacy.addresses import Addresses
 
 # All are forgotten at this many, to drop sessions that are no longer sold.
 BUSY_WAITLISTS_MAX = 10_000
@@ -39,8 +40,11 @@ class BusyWaitlists:
 class QueueQueries:
     """Queries for the queues of some sessions and their first parties."""
 
-    def __init__(self, connection: Statements, keys: Sequence[SessionKey]) -> None:
+    def __init__(
+        self, connection: Statements, keys: Sequence[SessionKey], addresses: Addresses
+    ) -> None:
         self._keys = keys
+        self._addresses = addresses
         columns = rows.columns(keys)
         self._queues = connection.execute(sql.QUEUES, columns)
         self._parties = connection.execute(sql.FIRST_PARTIES, (*columns, LOOK_AHEAD))
@@ -51,7 +55,7 @@ class QueueQueries:
 
     def positioned(self) -> dict[SessionKey, tuple[Waitlist, int]]:
         """The waitlists, with the position in the fact log of the last facts of their parties."""
-        parties = Parties(self._parties)
+        parties = Parties(self._parties, self._addresses)
         waitlists = {key: Waitlist(key) for key in self._keys}
         for organization_id, session_id, id_, wants, *counted in self._queues:
             key: SessionKey = (organization_id, session_id)
@@ -65,11 +69,11 @@ class QueueQueries:
 class Parties:
     """The parties in these rows by queue, and the position of their last facts by session."""
 
-    def __init__(self, found: Iterable[Row]) -> None:
+    def __init__(self, found: Iterable[Row], addresses: Addresses) -> None:
         self.positions: dict[SessionKey, int] = {}
         self._of_queue: dict[tuple[SessionKey, UUID], list[Hold]] = {}
         for xid, *columns in found:
-            hold = hold_from_row(columns)
+            hold = hold_from_row(addresses, columns)
             assert hold.waiting is not None
             key = hold.session_key
             self.positions[key] = max(self.positions.get(key, 0), xid)

@@ -110,7 +110,7 @@ DELETE FROM waiting_place USING unnest(%s::uuid[], %s::uuid[]) AS ended (organiz
 WHERE waiting_place.organization_id = ended.organization_id
     AND waiting_place.hold_id = ended.hold_id
 """
-# A version is the name of one state of the queues, never used again: whoever finds the version that
+# A version identifies one state of the queues and is never reused: a process that finds the version
 # it has in memory need not read them.
 UPDATE_WAITLISTS = """
 UPDATE waitlist SET is_settled = changed.is_settled, version = changed.version

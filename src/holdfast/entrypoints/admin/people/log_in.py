@@ -6,13 +6,13 @@ from uuid import UUID
 
 import structlog
 from django import forms
-from django.contrib.auth import authenticate, get_user_model
+from django.contrib.auth import authenticate
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
 
-from holdfast.adapters.postgres.access.passwords import is_worth_noting
+from holdfast.adapters.postgres.access.passwords import account_named, is_worth_noting
 from holdfast.adapters.postgres.models import LoginSession, Member
 from holdfast.domain.ids import OrganizationId
 from holdfast.entrypoints.admin.apps import AdminConfig
@@ -68,8 +68,8 @@ class LogInForm(AuthenticationForm):
 
 
 def note(request: HttpRequest, user: Any, action: str, *, by: Any = None) -> None:
-    """Write an audit entry into each organization of this person. `by` is whoever did it, unless
-    they did it themselves."""
+    """Write an audit entry into each organization of this person. `by` is the person who
+    did it, if it was somebody else."""
     own = Member.objects.filter(user_id=user.pk).values_list("organization_id", flat=True)
     note_in(own, request, user, action, by=by)
 
@@ -113,6 +113,6 @@ def _login_failed(credentials: dict[str, Any], request: HttpRequest | None, **_:
     if request is None or not _is_of_pages(request):
         return
     username = credentials.get("username") or ""
-    user = get_user_model().objects.filter(username=username).first()
+    user = account_named(username)
     if user is not None and is_worth_noting(request, username):
         note(request, user, "member.login_failed")

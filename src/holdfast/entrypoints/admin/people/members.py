@@ -13,11 +13,17 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 
 from holdfast.adapters.postgres.models import Member, Organization
-from holdfast.domain.access.members import USERNAME_LENGTH_MAX, USERNAME_PATTERN, InvitedMember
+from holdfast.domain.access.members import (
+    USERNAME_LENGTH_MAX,
+    USERNAME_PATTERN,
+    InvitedMember,
+    normal_username,
+)
 from holdfast.domain.access.roles import MEANING_OF_ROLE, Role
 from holdfast.domain.access.scopes import Scope
 from holdfast.domain.ids import MemberId, OrganizationId
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import InvalidValue
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.admin.display import badge, in_a_row, link, shown_time, table
 from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
@@ -28,11 +34,13 @@ from holdfast.entrypoints.admin.people.sessions import end_sessions_in, sessions
 from holdfast.services.access.members import MemberRoll
 
 if TYPE_CHECKING:  # django-unfold has no types
+    from django.forms import CheckboxInput as Checkbox
     from django.forms import EmailInput, Select, TextInput
 else:
     from unfold.widgets import UnfoldAdminEmailInputWidget as EmailInput
     from unfold.widgets import UnfoldAdminSelectWidget as Select
     from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
+    from unfold.widgets import UnfoldBooleanWidget as Checkbox
 
 _ROLES = [(role.value, f"{role.value}: {MEANING_OF_ROLE[role]}") for role in Role]
 _COLOUR_OF_ROLE = {
@@ -53,6 +61,22 @@ class NewMemberForm(forms.Form):
     )
     email = forms.EmailField(required=False, label="E-mail address", widget=EmailInput())
     role = forms.ChoiceField(choices=_ROLES, initial=Role.VIEWER.value, widget=Select())
+
+    def clean_username(self) -> str:
+        try:
+            return normal_username(self.cleaned_data["username"])
+        except InvalidValue as error:
+            raise forms.ValidationError(error.message) from None
+
+
+class OperatorsNewMemberForm(NewMemberForm):
+    existing = forms.BooleanField(
+        required=False,
+        label="Add an account that has a password already",
+        help_text="Its password is not reset. Any organization can have created the account: add "
+        "it only if you know whose it is.",
+        widget=Checkbox(),
+    )
 
 
 class RoleForm(forms.Form):
@@ -102,11 +126,16 @@ class MemberAdmin(ReadOnlyAdmin):
             raise Http404
         require(request, Scope.MEMBERS_WRITE, organization_id)
         back = reverse("admin:holdfast_organization_change", args=[organization_id])
-        form = NewMemberForm(request.POST or None)
+        roll = roll_for(request, organization_id)
+        offered = OperatorsNewMemberForm if roll.grantor.is_operator else NewMemberForm
+        form = offered(request.POST or None)
         if form.is_valid():
             given = form.cleaned_data
-            answer = roll_for(request, organization_id).add(
-                given["username"], given["email"] or None, Role(given["role"])
+            answer = roll.add(
+                given["username"],
+                given["email"] or None,
+                Role(given["role"]),
+                takes_existing=given.get("existing", False),
             )
             if isinstance(answer.outcome, InvitedMember):
                 return self._invited(request, answer.outcome)

@@ -1,5 +1,5 @@
-"""Who is logged in, and what they may see and do. Operators of the installation (superusers) may do
-everything; others what their roles allow, in their organizations."""
+"""What the person who is logged in may see and do. Operators of the installation (superusers) may
+do everything. Members may do what their role in each organization allows."""
 
 from contextvars import ContextVar
 from typing import Any
@@ -15,11 +15,13 @@ from holdfast.domain.access.members import Grantor
 from holdfast.domain.access.roles import SCOPES_OF_ROLE, Role
 from holdfast.domain.access.scopes import Scope
 from holdfast.domain.group.origin import Origin
+from holdfast.entrypoints.admin.people import two_factor
 from holdfast.entrypoints.admin.people.pages import SCOPE_OF_PAGE
 
 _USER_AGENT_LENGTH_MAX = 500
 
-# The request being answered. Columns get only a row, and show links by what its person may see.
+# Set for the columns of a list: they get only a row, but show links only to pages that the person
+# may open.
 current_request: ContextVar[HttpRequest | None] = ContextVar("current_request", default=None)
 
 
@@ -47,7 +49,7 @@ def require(request: HttpRequest, scope: Scope, organization_id: UUID) -> None:
 
 
 def visible(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
-    """The rows of organizations whose page for this model the person may use."""
+    """The rows of those organizations in which the person may open this model's page."""
     if is_operator(request):
         return rows
     scope = scope_of(rows.model)
@@ -64,7 +66,7 @@ def organization_column(model: type[Model]) -> str:
 
 
 def shows_links_to(model: type[Model], organization_id: UUID | None) -> bool:
-    """Whether the person who gets this page may open the page behind a link."""
+    """Whether the person may open the page that a link would lead to."""
     request = current_request.get()
     if request is None:
         return True
@@ -74,11 +76,14 @@ def shows_links_to(model: type[Model], organization_id: UUID | None) -> bool:
 
 
 def roles_of(request: HttpRequest) -> dict[UUID, Role]:
-    """The person's role in each of their organizations, read once per request."""
+    """The person's role in each of their organizations, read once per request. Organizations that
+    require two-factor authentication are left out until the person has turned it on."""
     known: dict[UUID, Role] | None = getattr(request, "holdfast_roles", None)
     if known is None:
         user: Any = request.user
         rows = Member.objects.filter(user_id=user.pk) if user.is_active else Member.objects.none()
+        if user.is_active and not two_factor.is_on(user):
+            rows = rows.exclude(organization__two_factor_required=True)
         known = {id_: Role(role) for id_, role in rows.values_list("organization_id", "role")}
         request.holdfast_roles = known  # type: ignore[attr-defined]
     return known
@@ -93,7 +98,7 @@ def grantor_of(request: HttpRequest, organization_id: UUID) -> Grantor:
 
 
 def origin_of(request: HttpRequest, user: Any = None) -> Origin:
-    """On behalf of the person who is logged in, or of `user`."""
+    """The origin for the audit log: the person who is logged in, or `user` if given."""
     who: Any = user or request.user
     name = who.get_username()
     return Origin(

@@ -18,7 +18,7 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz"
 
 
 def is_on(user: Any) -> bool:
-    return bool(TOTPDevice.objects.filter(user=user, confirmed=True).exists())
+    return bool(TOTPDevice.objects.filter(user_id=user.pk, confirmed=True).exists())
 
 
 def device_to_confirm(user: Any) -> TOTPDevice:

@@ -15,7 +15,7 @@ from holdfast.services.access.authentication import Authenticator, secret_hash
 from holdfast.services.access.tokens import HolderAccess
 
 _SCHEME = b"bearer "
-TOKEN_PREFIX = b"ht_"
+TOKEN_PREFIX, SESSION_PREFIX = b"ht_", b"hs_"
 # The database decides when a token ends. Past this, our own clock is enough to refuse it.
 _CLOCKS_DIFFER_MAX = timedelta(minutes=1)
 
@@ -50,7 +50,7 @@ class Bearer:
     async def authenticate(self, call: Call) -> Principal:
         authorization = call.headers.get(b"authorization", b"")
         if authorization[: len(_SCHEME)].lower() != _SCHEME:
-            message = "Send your secret key or holder token as Authorization: Bearer"
+            message = "Send your secret key, session or holder token as Authorization: Bearer"
             raise await self._delayed(call, _unauthorized(message, b""))
         secret = sent_secret(call)
         if secret.startswith(TOKEN_PREFIX):
@@ -60,7 +60,7 @@ class Bearer:
         if hashed is not None:
             principal = self._authenticator.remembered(hashed) or await self._look_up(call, hashed)
         if principal is None:
-            raise await self._delayed(call, _invalid("The secret key is not valid"))
+            raise await self._delayed(call, _invalid(_not_valid(secret)))
         return principal
 
     async def delay_stranger(self, call: Call) -> None:
@@ -70,8 +70,8 @@ class Bearer:
             await self._delay(call)
 
     async def _find_token(self, call: Call, token: bytes) -> Principal:
-        """A token that was valid a moment ago is refused without a delay: its caller is a browser
-        that needs a new one, and no stranger."""
+        """Refuse a token that was valid a moment ago without a delay: its caller is a browser that
+        needs a new one, not a stranger."""
         was_known = self._tokens.was_known(token)
         try:
             principal = await self._tokens.find(call, token)
@@ -120,16 +120,16 @@ class Tokens:
 
     async def find(self, call: Call, token: bytes) -> Principal | None:
         """None for a forged token, and for one that is not valid any more: `call` then knows its
-        organization."""
+        claims."""
         opened = self._box.opened(token)
         if opened is None:
             return None
-        call.token_organization = opened.organization_id
+        call.token, call.token_organization = opened, opened.organization_id
         principal = self._authenticator.remembered(token)
         is_over = opened.expires_at + _CLOCKS_DIFFER_MAX < datetime.now(UTC)
         if principal is not None or is_over or self._authenticator.is_unknown(token):
             return principal
-        return await self._lookups.find(token, call.address)
+        return await self._lookups.find(token, network_of(call.address))
 
     def was_known(self, token: bytes) -> bool:
         return self._authenticator.was_known(token)
@@ -138,6 +138,12 @@ class Tokens:
 def sent_secret(call: Call) -> bytes:
     """The credential in a Bearer header."""
     return call.headers[b"authorization"][len(_SCHEME) :].strip()
+
+
+def _not_valid(secret: bytes) -> str:
+    if secret.startswith(SESSION_PREFIX):
+        return "The session has ended or is not valid. Sign in again"
+    return "The secret key is not valid"
 
 
 def missing_scope(scope: Scope) -> Problem:

@@ -24,8 +24,8 @@ class Cors:
         self._origins = origins
 
     def preflight(self, call: Call, methods: Iterable[str]) -> Reply:
-        """`methods` are those that a token may use here. The request has no credential, so any
-        organization's origin will do: the response to the real request decides."""
+        """`methods` are those that a token may use here. The request has no credential, so an
+        origin of any organization passes: the response to the real request decides."""
         origin = call.headers[b"origin"]
         if not self._origins.allows_any(origin.decode("latin-1")):
             message = (

@@ -11,6 +11,7 @@ from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import EventId, SessionId
 from holdfast.domain.orders.order import Order
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.holds.structs import RemarkedRequest
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import Call
@@ -48,6 +49,9 @@ def refuse_fields(given: msgspec.Struct) -> None:
 
 def _closed_fields(given: msgspec.Struct) -> Iterator[str]:
     yield from (name for name in _OF_SERVERS if _is_given(given, name))
+    # On a hold, a label: it might be that of another's cart. A checkout finds the caller's own.
+    if isinstance(given, RemarkedRequest) and _is_given(given, "cart_token"):
+        yield "cart_token"
     for name in _LINES:
         for position, line in enumerate(getattr(given, name, None) or ()):
             if _is_given(line, "unit_price"):
@@ -70,7 +74,7 @@ async def event_of(context: Context, call: Call, session_id: SessionId) -> Event
 
 
 async def refuse_session(context: Context, call: Call, session_id: SessionId) -> Refusal | None:
-    """To a token, another session than its own looks unknown, and so does one of a draft."""
+    """To a token limited to a session, any other looks unknown, as do those of drafts."""
     reach = call.principal.reach
     if reach is None:
         return None
@@ -81,7 +85,7 @@ async def refuse_session(context: Context, call: Call, session_id: SessionId) ->
 
 
 async def refuse_event(context: Context, call: Call, event_id: EventId) -> Refusal | None:
-    """To a token, another event than its own looks unknown, and so does a draft."""
+    """To a token limited to an event, any other looks unknown, as do drafts."""
     if call.principal.reach is None:
         return None
     own = await own_event(context, call)
@@ -108,7 +112,7 @@ async def own_event(context: Context, call: Call) -> EventId | Refusal | None:
 async def own_hold(
     context: Context, call: Call, found: HoldWithPosition | Refusal
 ) -> HoldWithPosition | Refusal:
-    """Another's hold looks unknown, and so does one outside the token's limits."""
+    """Another holder's hold looks unknown, as does one outside the token's limits."""
     if isinstance(found, Refusal):
         return found
     is_own = await are_own(context, call, [found.seen.hold])

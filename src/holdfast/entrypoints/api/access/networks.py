@@ -3,7 +3,7 @@
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network
 
-# What a provider gives one customer at least, who can use any address in it.
+# The smallest network that a provider gives a customer, who can use any address in it.
 _PREFIX_LENGTH = 64
 
 

@@ -1,6 +1,7 @@
 """Applies the rate limits of organizations: to requests before their body is read, and to tickets
 before the engine decides."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
@@ -28,6 +29,8 @@ from holdfast.services.access.rates.subjects import Rates
 from holdfast.services.reads import read
 
 _SEATS = "seats_per_holder"
+# Changes limits: one that is too low must not keep an organization from raising it.
+_UNLIMITED = ("PATCH", "/api/organization")
 
 
 class RateGate:
@@ -49,13 +52,14 @@ class RateGate:
         self._attempts = attempts
         self._blocking = blocking
         self._holds = holds
+        self._settling: set[asyncio.Task[Answer]] = set()
 
     async def admit(self, call: Call) -> Refusal | None:
         """Count a request by its key and its address. One with a token counts for its holder, not
         for the key that issued the token."""
         principal = call.principal
         limits = call.limits = self.book.of.get(principal.organization_id)
-        if limits is None:
+        if limits is None or (call.method, call.route_path) == _UNLIMITED:
             return None
         holder = principal.holder
         caller = (
@@ -86,8 +90,8 @@ class RateGate:
     async def _repeated(
         self, call: Call, command: PlaceHold, render: Render | None, refusal: Refusal
     ) -> Answer:
-        """Beyond the limit, the engine alone can tell a repetition. A buyer who sends other things
-        gets so far as often as the limit allows seats; then nothing of theirs reaches it."""
+        """Beyond the limit, only the engine can recognize a repetition. A buyer gets as many such
+        checks as the limit allows seats; after that, no request of theirs reaches the engine."""
         assert call.limits is not None
         assert call.limits.seats_per_holder is not None
         own, rate = call.principal.organization_id, call.limits.seats_per_holder
@@ -101,8 +105,8 @@ class RateGate:
         return answer
 
     async def fill(self, call: Call, command: FillCart, render: Render | None) -> Answer:
-        """A cart counts by what its hold did not have. Others may change it meanwhile: the engine
-        says what it really got."""
+        """A cart counts what is new in its hold. Other requests may change it in the meantime, so
+        the engine says what it really acquired."""
         if call.limits is None:
             return await self._engine.answer(command, render)
         seen = await self._cart(call, command.cart)
@@ -137,7 +141,11 @@ class RateGate:
         refusal = await self._take(call, wants) if wants else None
         if refusal is not None:
             return self._refused(command, refusal)
-        return await self._answered(call, command, render)
+        # A client that hangs up must not keep the cart's seats uncharged.
+        settled = asyncio.create_task(self._answered(call, command, render))
+        self._settling.add(settled)
+        settled.add_done_callback(self._settling.discard)
+        return await asyncio.shield(settled)
 
     async def _answered(self, call: Call, command: Command, render: Render | None) -> Answer:
         """Give back what was not used, and charge what was used without having been taken: a cart
@@ -155,7 +163,7 @@ class RateGate:
         return answer
 
     def _wants(self, call: Call, holder: Holder, units: int) -> list[Want]:
-        """Of a buyer. The seats come last. A request with a token is counted already."""
+        """The buyer's wants, with the seats last. A request with a token is counted already."""
         assert call.limits is not None
         own, want, subject = call.principal.organization_id, self._subjects.want, holder.key.bytes
         wants = []

@@ -40,7 +40,7 @@ def record_refusal(
     code: str,
     details: Mapping[str, JsonValue],
 ) -> None:
-    """Our own failures are in the log. A read that finds nothing is no attempt: clients poll."""
+    """Leaves out our own failures, which are logged, and reads that find nothing: clients poll."""
     is_read = call.method in {"GET", "HEAD"}
     if call.route_path is None or status >= SERVER_ERROR or (is_read and status == NOT_FOUND):
         return
@@ -49,7 +49,7 @@ def record_refusal(
     if hasattr(call, "principal"):
         attempts.failed(_attempt(call, code, recorded))
     elif status == UNAUTHORIZED:
-        attempts.unauthorized(Stranger(_sent_hash(call), call.origin, recorded))
+        attempts.unauthorized(Stranger(_sent_hash(call), call.origin, recorded, call.token))
 
 
 def _sent_hash(call: Call) -> bytes | None:
@@ -96,9 +96,9 @@ def _named_in_path(call: Call) -> dict[str, UUID]:
 
 
 def _asked(call: Call, session_id: UUID | None) -> Asked:
-    mentioned = _mentioned(call.body)
+    mentioned, holder = _mentioned(call.body), call.principal.holder
     if mentioned is None:
-        if session_id is None and not call.cart:
+        if session_id is None and holder is None and not call.cart:
             return NOTHING_ASKED
         mentioned = _Mentioned()
     session_id = session_id or _uuid(mentioned.session_id)
@@ -107,7 +107,8 @@ def _asked(call: Call, session_id: UUID | None) -> Asked:
         None if session_id is None else SessionId(session_id),
         () if type_id is None else (TicketTypeId(type_id),),
         cart=call.cart or None,
-        holder=_holder(mentioned),
+        # A token names its holder; its caller must not put refusals into another's history.
+        holder=holder or _holder(mentioned),
     )
 
 

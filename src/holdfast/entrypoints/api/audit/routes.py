@@ -12,7 +12,7 @@ from holdfast.entrypoints.api.audit.answers import AuditPageAnswer, audit_page_a
 from holdfast.entrypoints.api.holds.requests import holder_filters
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import audit_position
-from holdfast.entrypoints.api.http.exchange import Call, Reply
+from holdfast.entrypoints.api.http.exchange import USER_AGENT_LENGTH_MAX, Call, Reply
 from holdfast.entrypoints.api.http.fields import (
     AN_ID,
     CartToken,
@@ -106,6 +106,17 @@ class AuditQuery(CreatedQuery, frozen=True):
                 max_length=IP_LENGTH_MAX,
                 description="Entries of requests from this IP address.",
                 examples=["203.0.113.7"],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    user_agent: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=USER_AGENT_LENGTH_MAX,
+                description="Entries of requests with exactly this User-Agent.",
             ),
         ]
         | UnsetType

@@ -19,6 +19,7 @@ from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
 from holdfast.entrypoints.api.http.shapes import PageQuery, filters_of
 from holdfast.entrypoints.api.seats.structs import ReserveRequest
+from holdfast.ports.access import Principal
 
 Asked: TypeAlias = AskedLine | PlaceHoldRequest  # a hold of one line has the line's fields itself
 _ASK_FIELDS = AskedLine.__struct_fields__
@@ -46,8 +47,12 @@ def holder_and_asks(
     return holder, asks
 
 
-def reservation_of(body: ReserveRequest, own: Holder | None) -> tuple[Holder, Remarks]:
-    holder = own or holder_of(body.customer_email, body.user_id)
+def reservation_of(body: ReserveRequest, caller: Principal) -> tuple[Holder, Remarks]:
+    """A member who names nobody reserves for themselves."""
+    own, user_id = caller.holder, body.user_id
+    if caller.member is not None and body.customer_email is None and user_id is None:
+        user_id = caller.actor  # never one of the platform's own ids
+    holder = own or holder_of(body.customer_email, user_id)
     return holder, remarks_of(body, body.cart_token, metadata=body.metadata)
 
 

@@ -2,7 +2,8 @@
 
 A problem is about
 |-- the caller         unauthorized, insufficient_scope, secret_key_required,
-|                      origin_not_allowed, too_many_requests, rate_limit_exceeded    401, 403, 429
+|                      two_factor_required, origin_not_allowed,
+|                      too_many_requests, rate_limit_exceeded                        401, 403, 429
 |-- the HTTP message   malformed_request, request_timeout, headers_too_large         400, 408, 431
 |-- the address        not_found, method_not_allowed                                 404, 405
 |-- the body           body_too_large, unsupported_media_type                        413, 415
@@ -26,6 +27,7 @@ class ProblemCode(StrEnum):
     UNAUTHORIZED = "unauthorized"
     INSUFFICIENT_SCOPE = "insufficient_scope"
     SECRET_KEY_REQUIRED = "secret_key_required"  # noqa: S105
+    TWO_FACTOR_REQUIRED = "two_factor_required"
     ORIGIN_NOT_ALLOWED = "origin_not_allowed"
     TOO_MANY_REQUESTS = "too_many_requests"
     MALFORMED_REQUEST = "malformed_request"
@@ -69,6 +71,7 @@ KINDS: Mapping[str, Kind] = {
     ProblemCode.UNAUTHORIZED: Kind(401, "Missing or invalid credential"),
     ProblemCode.INSUFFICIENT_SCOPE: Kind(403, "Missing scope"),
     ProblemCode.SECRET_KEY_REQUIRED: Kind(403, "Secret key required"),
+    ProblemCode.TWO_FACTOR_REQUIRED: Kind(403, "Two-factor authentication required"),
     ProblemCode.ORIGIN_NOT_ALLOWED: Kind(403, "Origin not allowed"),
     ProblemCode.TOO_MANY_REQUESTS: Kind(429, "Too many requests"),
     ProblemCode.MALFORMED_REQUEST: Kind(400, "Malformed request"),
@@ -159,6 +162,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.INVALID_EXPIRY: Kind(400, "Invalid expiry"),
     RefusalCode.SCOPE_NOT_HELD: Kind(403, "Scope not held"),
     RefusalCode.TOO_MANY_KEYS: Kind(409, "Too many API keys"),
+    RefusalCode.HOLDS_STILL_OPEN: Kind(409, "Holds still open"),
     RefusalCode.RATE_LIMIT_EXCEEDED: Kind(429, "Rate limit exceeded"),
     RefusalCode.MEMBER_NOT_FOUND: Kind(404, "Member not found"),
     RefusalCode.ALREADY_MEMBER: Kind(409, "Already a member"),

@@ -23,6 +23,7 @@ from holdfast.ports.members import MemberStore
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.payments import DemoTill
+from holdfast.ports.privacy.forgetting import ForgettingStore
 from holdfast.ports.seats import SeatReader
 from holdfast.services.access.sign_in import FrontDesk
 from holdfast.services.access.tokens import HolderAccess
@@ -55,6 +56,7 @@ class Context:
     keys: KeyStore
     organizations: OrganizationStore
     holders: HolderAccess
+    forgetting: ForgettingStore
     session_events: SessionEvents
     members: MemberStore
     front_desk: FrontDesk

@@ -14,6 +14,7 @@ from starlette.types import Scope
 from uuid_utils import uuid7
 
 from holdfast.domain.access.rates import RateLimits
+from holdfast.domain.access.tokens import HolderToken
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.values import JsonValue
@@ -37,7 +38,7 @@ SAFE_HEADERS = (
 API_HEADERS = ((b"cache-control", b"no-store"), *SAFE_HEADERS)
 
 _REQUEST_ID = compile_pattern(rb"[A-Za-z0-9._-]{1,128}", ASCII)
-_USER_AGENT_LENGTH_MAX = 200
+USER_AGENT_LENGTH_MAX = 200
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
 
@@ -91,6 +92,7 @@ class Call:
         "started",
         "success_status",
         "takings",
+        "token",
         "token_organization",
     )
 
@@ -138,6 +140,7 @@ class Call:
         self.limits: RateLimits | None = None
         self.takings: tuple[Taking, ...] = ()
         self.token_organization: OrganizationId | None = None  # of a holder token
+        self.token: HolderToken | None = None  # if it had to be opened
 
     @classmethod
     def of_scope(cls, scope: Scope) -> "Call":
@@ -172,7 +175,7 @@ class Call:
             actor=self.actor or STRANGER,
             request_id=self.request_id,
             ip=_ip(self.client[0]) if self.client else None,
-            user_agent=_printable(self.headers.get(b"user-agent", b"")[:_USER_AGENT_LENGTH_MAX]),
+            user_agent=_printable(self.headers.get(b"user-agent", b"")[:USER_AGENT_LENGTH_MAX]),
             acting_user=self.acting_user,
         )
 

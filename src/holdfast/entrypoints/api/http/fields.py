@@ -59,12 +59,13 @@ UserId: TypeAlias = Annotated[
     Meta(
         min_length=1,
         max_length=USER_ID_LENGTH_MAX,
-        pattern=r"\S",
+        pattern=r"^\S(.*\S)?$(?!\n)",
         description="Your id of the holder.",
         examples=["user-4711"],
         extra=ruled(
             ProblemCode.INVALID_USER_ID,
-            f"user_id must be 1 to {USER_ID_LENGTH_MAX} printable characters and must not be blank",
+            f"user_id must be 1 to {USER_ID_LENGTH_MAX} printable characters, not with a"
+            " space at either end",
         ),
     ),
 ]

@@ -118,7 +118,8 @@ def _reply(
     headers: Headers = (),
 ) -> Reply:
     body = problem_body(code, message, request_id, details, errors)
-    headers = (*headers, *retry_headers(code, details))
+    if all(name != b"retry-after" for name, _ in headers):
+        headers = (*headers, *retry_headers(code, details))
     refusal = (code.value, _recorded(details, errors))
     return Reply(KINDS[code].status, _encode(body), PROBLEM_JSON, headers, refusal=refusal)
 

@@ -12,6 +12,7 @@ from holdfast.domain.access.members import InvitedMember, Member
 from holdfast.domain.access.tokens import TokensRevoked
 from holdfast.domain.catalog.model import Block, Event, PoolState, Session, TicketType
 from holdfast.domain.catalog.seat_import import ImportedSeats
+from holdfast.domain.forgetting import Forgotten
 from holdfast.domain.group.outcomes import (
     AlreadyConverted,
     CartChanged,
@@ -61,6 +62,7 @@ AnyOutcome = (
     | InvitedMember
     | IssuedToken
     | TokensRevoked
+    | Forgotten
 )
 Show = Callable[[AnyOutcome], object]
 
@@ -107,6 +109,7 @@ def answer_of(outcome: AnyOutcome) -> object:
             | IssuedKey()
             | IssuedToken()
             | TokensRevoked()
+            | Forgotten()
             | Member()
             | InvitedMember()
             | Expired()

@@ -3,6 +3,7 @@ validation in this order: caller, size, characters, syntax. Handlers check the m
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from logging import DEBUG
 from time import perf_counter
 from typing import Any
@@ -62,6 +63,8 @@ _NO_FIELDS = NoFields()
 _log = structlog.get_logger("holdfast.api")
 
 Respond = Callable[[Call, Receive], Awaitable[Reply]]
+# Of a path: how many parts it has, and the first after /api/, which is never a name or an id.
+_Shape = tuple[int, str]
 
 
 class Edge:
@@ -98,7 +101,7 @@ class Edge:
         return self._cors.marked(call, reply)
 
     def _record(self, call: Call, status: int, code: str, details: Mapping[str, JsonValue]) -> None:
-        """A fault of the audit must not cost the caller its answer."""
+        """The caller gets an answer even if the audit fails."""
         try:
             record_refusal(self._attempts, call, status, code, details)
         except Exception:
@@ -218,10 +221,11 @@ class Endpoint:
         route = self._route
         if principal.holder is not None and not route.is_for_holders:
             raise refuse_closed()
-        if route.scope is not None and route.scope not in principal.scopes:
-            raise missing_scope(route.scope)
+        # Before the scope, so that the audit log has the person who was refused.
         if principal.member is not None or b"x-acting-user" in call.headers:
             call.acting_user = acting_user(call)
+        if route.scope is not None and route.scope not in principal.scopes:
+            raise missing_scope(route.scope)
 
     async def _refuse_outside(self, call: Call) -> Refusal | None:
         """Refuse an event or session that the token is not for."""
@@ -294,7 +298,7 @@ class Router:
         self._bearer = bearer
         self._cors = cors
         self._exact: dict[str, dict[str, Respond]] = {}
-        self._patterns: dict[tuple[str, ...], dict[str, Respond]] = {}
+        self._patterns: dict[_Shape, dict[tuple[str, ...], dict[str, Respond]]] = {}
         for path, reply in documents.items():
             self._exact[path] = {"GET": _Document(path, reply)}
         bodies = LargeBodies()
@@ -339,7 +343,10 @@ class Router:
         if not call.path.endswith("/"):
             return nothing
         parts = call.segments[:-1]
-        known = [*(tuple(path.split("/")) for path in self._exact), *self._patterns]
+        known = [
+            *(tuple(path.split("/")) for path in self._exact),
+            *chain(*self._patterns.values()),
+        ]
         for pattern in known:
             if len(pattern) == len(parts) and all(map(_fits, pattern, parts)):
                 return f"{nothing}. Leave out the slash at the end: {'/'.join(pattern)}"
@@ -348,11 +355,12 @@ class Router:
     def _methods_of(self, path: str) -> dict[str, Respond]:
         if "{" not in path:
             return self._exact.setdefault(path, {})
-        return self._patterns.setdefault(tuple(path.split("/")), {})
+        pattern = tuple(path.split("/"))
+        return self._patterns.setdefault(_shape(pattern), {}).setdefault(pattern, {})
 
     def _matching(self, segments: Sequence[str]) -> dict[str, Respond] | None:
-        for pattern, methods in self._patterns.items():
-            if len(pattern) == len(segments) and all(map(_fits, pattern, segments)):
+        for pattern, methods in self._patterns.get(_shape(segments), {}).items():
+            if all(map(_fits, pattern, segments)):
                 return methods
         return None
 
@@ -367,6 +375,10 @@ class _Document:
     async def __call__(self, call: Call, receive: Receive) -> Reply:
         call.route_path = self._path
         return self._reply
+
+
+def _shape(segments: Sequence[str]) -> "_Shape":
+    return (len(segments), "".join(segments[2:3]))
 
 
 def _fits(part: str, segment: str) -> bool:

@@ -49,7 +49,7 @@ class AddedMemberAnswer(MemberAnswer, frozen=True, kw_only=True):
             str,
             Meta(
                 description="Path of the page where a new person chooses a password, once, within "
-                "7 days. Pass it on to nobody else: whoever opens it first gets the account. No "
+                "7 days. Send it to that person only: the first to open it gets the account. No "
                 "other call returns it.",
                 examples=["/admin/invitation/hi_Wk1x..."],
             ),

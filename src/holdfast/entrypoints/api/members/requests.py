@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from holdfast.domain.access.members import USERNAME_LENGTH_MAX, USERNAME_PATTERN
+from holdfast.domain.access.members import USERNAME_LENGTH_MAX, USERNAME_PATTERN, USERNAME_RULE
 from holdfast.domain.access.roles import MEANING_OF_ROLE, Role
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.values import EMAIL_LENGTH_MAX
@@ -12,10 +12,6 @@ from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.fields import ruled
 from holdfast.entrypoints.api.http.shapes import RequestShape
 
-_USERNAME_RULE = (
-    f"Must be 1 to {USERNAME_LENGTH_MAX} characters: letters, digits and @ . + - _. "
-    "An e-mail address is fine."
-)
 _Username = Annotated[
     str,
     Meta(
@@ -24,7 +20,7 @@ _Username = Annotated[
         pattern=USERNAME_PATTERN,
         description="The name to log in with, usually an e-mail address.",
         examples=["ann@river.example"],
-        extra={"message": _USERNAME_RULE},
+        extra={"message": USERNAME_RULE},
     ),
 ]
 _Role = Annotated[

@@ -7,15 +7,17 @@ from typing import Any, Concatenate, ParamSpec
 from msgspec import Struct
 
 from holdfast.domain import refusals
-from holdfast.domain.access.members import Grantor, InvitedMember, Member
+from holdfast.domain.access.members import Grantor, InvitedMember, Member, normal_username
 from holdfast.domain.access.scopes import Scope
 from holdfast.domain.ids import MemberId
 from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.domain.values import InvalidValue
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
+from holdfast.entrypoints.api.http.problems import FieldError, invalid
 from holdfast.entrypoints.api.http.replies import (
     AnyOutcome,
     render,
@@ -60,8 +62,12 @@ async def get_member(context: Context, call: Call, _: NoFields) -> Reply:
 
 
 async def add_member(context: Context, call: Call, body: AddMemberRequest) -> Reply:
+    try:
+        username = normal_username(body.username)
+    except InvalidValue as error:
+        raise invalid([FieldError("username", "invalid_value", error.message)]) from None
     return await _change(
-        context, call, body, _added, MemberRoll.add, body.username, body.email, body.role
+        context, call, body, _added, MemberRoll.add, username, body.email, body.role
     )
 
 
@@ -183,6 +189,7 @@ MEMBER_ROUTES: tuple[Route[Any], ...] = (
         body=SignInRequest,
         answer=MemberSessionAnswer,
         status=201,
+        refusals=(ProblemCode.TWO_FACTOR_REQUIRED,),
     ),
     Route(
         method="DELETE",

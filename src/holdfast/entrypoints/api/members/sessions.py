@@ -28,6 +28,9 @@ _log = structlog.get_logger("holdfast.api")
 _WRONG = (
     "The username, password or code is wrong, or this person is not a member of the organization"
 )
+_NO_TWO_FACTOR = (
+    "Your organization requires two-factor authentication. Set it up in the admin pages first"
+)
 
 
 class LogInThread:
@@ -43,6 +46,9 @@ class LogInThread:
             return await asyncio.get_running_loop().run_in_executor(self._thread, log_in)
 
         return await self._turns.run(address, on_thread)
+
+    def remember(self, address: str) -> None:
+        self._turns.remember(address)
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -62,8 +68,11 @@ async def sign_in(context: Context, call: Call, body: SignInRequest) -> Reply:
     if isinstance(found, NotSignedIn):
         if found.retry_seconds is not None:
             raise _busy("Too many wrong passwords from this address", found.retry_seconds)
+        if found.needs_two_factor:
+            raise Problem(ProblemCode.TWO_FACTOR_REQUIRED, _NO_TWO_FACTOR)
         headers = ((b"www-authenticate", b'Bearer realm="holdfast"'),)
         raise Problem(ProblemCode.UNAUTHORIZED, _WRONG, headers=headers)
+    context.log_ins.remember(call.address)
     return Reply(201, written(session_answer(found)))
 
 

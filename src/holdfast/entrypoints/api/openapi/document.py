@@ -23,6 +23,7 @@ from holdfast.entrypoints.api.openapi.examples import (
     WAITLIST_ANSWERS,
 )
 from holdfast.entrypoints.api.openapi.glossary import GLOSSARY
+from holdfast.entrypoints.api.openapi.links import links_of
 from holdfast.entrypoints.api.openapi.problem_examples import problem_example
 from holdfast.entrypoints.api.openapi.schemas import parameter_schemas, schemas, types_in
 
@@ -80,8 +81,8 @@ _HEADERS: dict[str, Json] = {
         "schema": {"type": "string", "examples": ['"seats_per_holder";q=10;w=300']},
     },
     "RateLimit": {
-        "description": "What is left of each: `r` seats or requests; in `t` seconds there will be "
-        "more.",
+        "description": "For each rate limit: `r` seats or requests are left, and more become "
+        "available in `t` seconds.",
         "schema": {"type": "string", "examples": ['"seats_per_holder";r=3;t=120']},
     },
     "ETag": {
@@ -94,8 +95,9 @@ _HEADERS: dict[str, Json] = {
         "schema": {"type": "string", "enum": ["zstd", "gzip"]},
     },
     "Vary": {
-        "description": "The answer depends on your Accept-Encoding.",
-        "schema": {"type": "string", "const": "accept-encoding"},
+        "description": "The answer depends on your Accept-Encoding and, for a holder token, on "
+        "your Origin.",
+        "schema": {"type": "string", "enum": ["accept-encoding", "accept-encoding, origin"]},
     },
     "Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}},
 }
@@ -123,6 +125,7 @@ def openapi_document(routes: Sequence[Route[Any]]) -> Json:
     paths: dict[str, Json] = {}
     for route in routes:
         operation = _operation(route, components)
+        operation["responses"] |= _linked(route, routes, operation["responses"], components)
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     return {
         "openapi": "3.1.0",
@@ -255,6 +258,15 @@ def _responses(route: Route[Any], components: Components) -> dict[str, Json]:
     for status, codes in sorted(by_status.items()):
         responses[str(status)] = _problem_response(status, codes, components)
     return responses
+
+
+def _linked(
+    route: Route[Any], routes: Sequence[Route[Any]], responses: Json, components: Components
+) -> dict[str, Json]:
+    """The successes, with their links."""
+    links = links_of(route, routes, components)
+    statuses = map(str, (route.status, *route.also)) if links else ()
+    return {status: responses[status] | {"links": links} for status in statuses}
 
 
 def _shown(route: Route[Any], status: int, components: Components) -> Json:

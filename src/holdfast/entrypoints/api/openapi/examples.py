@@ -17,6 +17,7 @@ from holdfast.entrypoints.api.organization.examples import (
     ORGANIZATION_ANSWERS,
     ORGANIZATION_REQUESTS,
 )
+from holdfast.entrypoints.api.privacy.examples import PRIVACY_ANSWERS, PRIVACY_REQUESTS
 from holdfast.entrypoints.api.seats.examples import SEAT_ANSWERS, SEAT_REQUESTS
 from holdfast.entrypoints.api.tokens.examples import TOKEN_ANSWERS, TOKEN_REQUESTS
 
@@ -36,6 +37,7 @@ ANSWERS: Mapping[type[Struct], Struct] = {
         *MEMBER_ANSWERS,
         *ORGANIZATION_ANSWERS,
         *TOKEN_ANSWERS,
+        *PRIVACY_ANSWERS,
     )
 }
 
@@ -57,5 +59,6 @@ for _name, _request in (
     *MEMBER_REQUESTS,
     *ORGANIZATION_REQUESTS,
     *TOKEN_REQUESTS,
+    *PRIVACY_REQUESTS,
 ):
     REQUESTS.setdefault(type(_request), {})[_name] = _request

@@ -42,7 +42,7 @@ _NEVER_KEPT = ((b"cache-control", b"no-cache, no-store"), *API_HEADERS[1:])
 
 async def reserve_seat(context: Context, call: Call, body: structs.ReserveRequest) -> Reply:
     principal = call.principal
-    holder, remarks = reservation_of(body, principal.holder)
+    holder, remarks = reservation_of(body, principal)
     event_id, seat_id = EventId(call.path_id), SeatId(call.nested_id)
     path = (principal.organization_id, event_id, seat_id)
     session_id = context.seat_finder.remembered(path) or await context.seat_lookups.get(path)

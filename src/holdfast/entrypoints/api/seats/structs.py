@@ -41,7 +41,8 @@ MapVersion: TypeAlias = Annotated[
 
 
 class ReserveRequest(RemarkedRequest, frozen=True):
-    """At least one of `customer_email` and `user_id` is required."""
+    """At least one of `customer_email` and `user_id` is required, unless a member reserves the seat
+    for themselves."""
 
     customer_email: Email | None = None
     user_id: UserId | None = None

@@ -24,6 +24,7 @@ _token = HolderToken(
     issued_at=sale.NOW,
     expires_at=sale.NOW + timedelta(seconds=TTL_SECONDS_DEFAULT),
     event_id=sale.EVENT,
+    quantity_max=4,
 )
 
 TOKEN_ANSWERS: sale.Answers = (
@@ -31,6 +32,6 @@ TOKEN_ANSWERS: sale.Answers = (
     TokensRevokedAnswer(revoked_at=sale.NOW),
 )
 TOKEN_REQUESTS: sale.Requests = (
-    ("for one event", IssueTokenRequest(user_id="user-1", event_id=sale.EVENT)),
+    ("for one event", IssueTokenRequest(user_id="user-1", event_id=sale.EVENT, quantity_max=4)),
     ("of a user", RevokeTokensRequest(user_id="user-1")),
 )

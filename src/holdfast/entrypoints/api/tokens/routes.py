@@ -44,6 +44,7 @@ async def issue_token(context: Context, call: Call, body: IssueTokenRequest) -> 
         body.ttl_seconds,
         body.event_id,
         body.session_id,
+        body.quantity_max,
     )
     return reply_to(call, answer, token_answer)
 

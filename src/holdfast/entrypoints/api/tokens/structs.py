@@ -13,6 +13,7 @@ from holdfast.domain.access.tokens import (
     TokensRevoked,
 )
 from holdfast.domain.ids import EventId, SessionId
+from holdfast.domain.policy import HOLDER_UNITS_MAX
 from holdfast.entrypoints.api.http.fields import Email, EventRef, SessionRef, UserId
 from holdfast.entrypoints.api.http.replies import AnyOutcome
 from holdfast.entrypoints.api.http.shapes import AnswerShape, RequestShape, or_unset, utc
@@ -41,6 +42,19 @@ class IssueTokenRequest(RequestShape, frozen=True):
             examples=[TTL_SECONDS_DEFAULT],
         ),
     ] = TTL_SECONDS_DEFAULT
+    quantity_max: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=HOLDER_UNITS_MAX,
+                description="The most tickets that the holder may have in an event with this "
+                "token: held, waited for or bought. A lower limit of the hold policy applies, too.",
+                examples=[4],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class RevokeTokensRequest(RequestShape, frozen=True):
@@ -71,6 +85,10 @@ class IssuedTokenAnswer(AnswerShape, frozen=True, kw_only=True):
     ) = UNSET
     event_id: EventId | UnsetType = UNSET
     session_id: SessionId | UnsetType = UNSET
+    quantity_max: (
+        Annotated[int, Meta(description="The most tickets that the holder may have in an event.")]
+        | UnsetType
+    ) = UNSET
 
 
 class TokensRevokedAnswer(AnswerShape, frozen=True, kw_only=True):
@@ -90,6 +108,7 @@ def issued_answer(issued: IssuedToken) -> IssuedTokenAnswer:
         user_id=or_unset(token.holder.user_id),
         event_id=or_unset(token.event_id),
         session_id=or_unset(token.session_id),
+        quantity_max=or_unset(token.quantity_max),
     )
 
 

@@ -1,8 +1,8 @@
-"""Takes from rate limits before the work is done, and gives back what was not used.
+"""Takes units of rate limits before the work is done, and gives back those that were not used.
 
-Two counts have to agree: that of this process, and that of all processes in Valkey or Redis. The
-first is never lost to a network, so a process never grants more than a limit, whatever happens to
-the second: it may be down, hang, restart empty or be flushed.
+Two counts have to allow a request: that of this process, and that of all processes in Valkey or
+Redis. The first cannot be lost, so a process never grants more than the limit, even if the second
+is down, hangs, restarts empty or is flushed.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from holdfast.domain.immutable import immutable
 from holdfast.ports.rates import Count, Level, RatesUnavailable, SharedRates, Want
 from holdfast.services.access.rates.local import LocalRates
 
-# Fits always, and is exact in Lua, too.
+# Always fits, and is an exact number in Lua.
 _UNLIMITED = 2**53
 
 
@@ -76,8 +76,8 @@ class RateLimiter:
         return Taking(taking.organization_id, taking.wants, True, levels)
 
     async def charge(self, taking: Taking, units: Sequence[int]) -> Taking:
-        """Take so many more of each want, even beyond the limit: they are used already, and the
-        next request has to be refused. Returns what is taken now."""
+        """Take so many more of each want, even beyond the limit: they are used already, so that the
+        next request is refused. Returns what is taken now."""
         wants = [
             want._replace(units=more, rate=replace(want.rate, count=_UNLIMITED))
             for want, more in zip(taking.wants, units, strict=True)

@@ -1,5 +1,5 @@
-"""What this process has granted. Memory is bounded, and one organization cannot displace the counts
-of another."""
+"""Counts what this process has granted, in bounded memory. One organization cannot displace the
+counts of another."""
 
 import time
 from collections import OrderedDict

@@ -1,5 +1,5 @@
-"""Names what is counted, without personal data: neither Valkey nor its logs shall know buyers or
-their addresses."""
+"""Names the subjects of rate limits without personal data, so that neither Valkey nor its logs
+contain buyers or their addresses."""
 
 from hashlib import blake2b
 

@@ -1,0 +1,1 @@
+"""Personal data at rest: erased, and sealed with another secret."""

@@ -1,0 +1,1 @@
+"""Personal data: how it is stored, and how it is erased."""
