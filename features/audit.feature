@@ -1,6 +1,6 @@
 Feature: Audit
-  The audit records who did what to which hold, seat or part of the catalog, and from where: for
-  compliance, troubleshooting and disputes. Nobody can change it afterwards.
+  The audit log records who did what to which hold, seat or part of the catalog, from where, and who
+  was refused and why: for compliance, troubleshooting and disputes. Nobody can edit it afterwards.
 
   Scenario: The life of a hold
     Given an active hold for customer "user@example.com"
@@ -38,7 +38,7 @@ Feature: Audit
     Then the audit of the ticket type shows "ticket_type.created, ticket_type.changed"
     And its last entry shows only that the price was 4500 and is 4900
 
-  Scenario: Ann was refused: why?
+  Scenario: Why was Ann refused?
     Given only 1 ticket is available for session "concert-123"
     When "ann@example.com" asks for 3 tickets
     And "ann@example.com" asks for 0 tickets

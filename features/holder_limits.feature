@@ -1,6 +1,6 @@
 Feature: Limits per holder
   A policy can limit what one customer may have in an event, so that a bot cannot hold the whole
-  house. The limits count all sessions of the event. Every limit is off unless the policy sets it.
+  venue. The limits count all sessions of the event. Every limit is off unless the policy sets it.
 
   Scenario: At most four tickets per customer, held or bought
     Given a sale with "holder_units_max" 4
@@ -61,7 +61,7 @@ Feature: Limits per holder
     And "fan@example.com" holds 1 ticket
     Then the request succeeds
 
-  Scenario: The waitlist counts
+  Scenario: Tickets on the waitlist count
     Given a sale of 4 tickets with a waitlist and "holder_units_max" 4
     When "friend@example.com" holds 4 tickets
     And "fan@example.com" asks to wait for 3 tickets

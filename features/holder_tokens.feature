@@ -1,6 +1,6 @@
 Feature: Holder tokens
-  A buyer's browser must not have a secret key. The platform's server gives it a holder token: for
-  half an hour it can view the sale, hold and check out, for this buyer only.
+  A buyer's browser must not have a secret key. The platform's server gives it a holder token, with
+  which it can view the sale, hold and check out, for this buyer only, by default for half an hour.
 
   Scenario: A buyer holds with a token
     Given a token for the user "ada"
@@ -67,7 +67,7 @@ Feature: Holder tokens
     Then both answers are the same
     And 2 tickets are held
 
-  Scenario: Anonymous buyers only if the organization allows them
+  Scenario: An organization decides whether buyers can be anonymous
     When the platform asks for a token without a holder
     Then the request fails with "anonymous_holders_off"
     When the platform turns on anonymous holders

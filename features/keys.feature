@@ -8,7 +8,7 @@ Feature: API keys
     And the new key cannot create an event
     And the secret is shown only in the response that created the key
 
-  Scenario: A key cannot give away what it does not have
+  Scenario: A key cannot grant scopes that it does not have
     Given a key with the scopes "keys:write, holds:read"
     When that key creates a key with the scopes "holds:write"
     Then the request fails with "scope_not_held"

@@ -1,6 +1,6 @@
 Feature: People
-  The staff of an organization log in with an account of their own. A role says what each of them may
-  do, in the admin pages and on the API, and every change is in the audit log.
+  The staff of an organization log in with their own accounts. A role determines what each of them
+  may do in the admin pages and on the API, and every change is in the audit log.
 
   Scenario: A member signs in and acts on the API
     Given a member with the role "support"
@@ -27,7 +27,7 @@ Feature: People
     When the session is 8 hours old
     Then no server accepts the session
 
-  Scenario: A member who is removed is out at once
+  Scenario: Removing a member ends their sessions at once
     Given a member with the role "support"
     And the member has signed in and used the session on every server
     When the member is removed
@@ -39,7 +39,7 @@ Feature: People
     When the member becomes a "viewer"
     Then no server lets the session create an event
 
-  Scenario: A deactivated account is out at once
+  Scenario: Deactivating an account ends its sessions at once
     Given a member with the role "support"
     And the member has signed in and used the session on every server
     When the account is deactivated
@@ -51,20 +51,20 @@ Feature: People
     When the member signs out
     Then no server accepts the session
 
-  Scenario: The last owner stays
+  Scenario: The last owner cannot be removed or change roles
     Given a member with the role "owner"
     When the member is removed over the API
     Then the request fails with "last_owner"
     When the member becomes a "viewer" over the API
     Then the request fails with "last_owner"
 
-  Scenario: Nobody gives away more than they have
+  Scenario: Nobody can grant more than they have
     Given a key with the scopes "members:write, holds:read"
     When that key adds a member with the role "owner"
     Then the request fails with "scope_not_held"
     And nobody was added
 
-  Scenario: A platform says which of its own staff acted
+  Scenario: A platform names the member of its own staff who acted
     When the platform releases a hold on behalf of "clerk-17"
     Then the request succeeds
     When the platform releases a hold on behalf of a name with a line break

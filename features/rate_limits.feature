@@ -14,7 +14,7 @@ Feature: Rate limits
     When another user reserves that seat
     Then it is reserved
 
-  Scenario: Tickets without a seat count, too
+  Scenario: Tickets without a seat also count
     Given tickets are on sale
     And the organization allows each buyer 10 seats in 5 minutes
     When a buyer holds 8 tickets
@@ -45,7 +45,7 @@ Feature: Rate limits
     And the same user reserves the same seat
     Then the response is the existing reservation
 
-  Scenario: A cart counts by what it grows by
+  Scenario: A cart counts only the tickets added to it
     Given tickets are on sale
     And the organization allows each buyer 10 seats in 5 minutes
     When the buyer puts 8 tickets into the cart
@@ -57,7 +57,7 @@ Feature: Rate limits
     Then the request fails with "rate_limit_exceeded"
     And the cart holds 4 tickets
 
-  Scenario: A cart that exchanges its seats pays for the new ones
+  Scenario: Exchanging the seats of a cart counts the new ones
     Given a hall with 2 rows of 6 seats where seats are reserved for 5 minutes
     And the organization allows each buyer 10 seats in 5 minutes
     When the buyer puts the seats "A1", "A2", "A3", "A4" into the cart

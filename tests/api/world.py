@@ -35,12 +35,14 @@ from holdfast.domain.catalog.model import (
     SessionCatalog,
     TicketType,
 )
+from holdfast.domain.forgetting import Forgotten
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import (
     ApiKeyId,
     BlockId,
     CheckoutId,
     EventId,
+    HoldId,
     MemberId,
     MemberSessionId,
     OrderId,
@@ -439,6 +441,35 @@ class KeptAttempts:
         self.strangers.append(stranger)
 
 
+@dataclass
+class StubForgetting:
+    """Implements ForgettingStore: there is nobody to forget."""
+
+    open: list[HoldId] = field(default_factory=list)
+
+    def recorded(self, *_: object) -> None:
+        return None
+
+    def refuse_missing_secrets(self, _: OrganizationId) -> None:
+        pass
+
+    def open_holds(self, *_: object) -> Sequence[HoldId]:
+        return self.open
+
+    def forget_some(self, *_: object) -> Forgotten:
+        return Forgotten()
+
+    def record(
+        self,
+        organization_id: OrganizationId,
+        forgotten: Forgotten,
+        origin: Origin,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[Forgotten | Refusal], bytes],
+    ) -> StoredAnswer[Forgotten | Refusal]:
+        return StoredAnswer(forgotten)
+
+
 class World:
     """One organization and one session with two ticket types: plenty on the floor, one place on the
     balcony."""
@@ -480,6 +511,7 @@ class World:
                 limiter or RateLimiter(LocalRates()),
                 Subjects("rates of tests"),
             ),
+            forgetting=StubForgetting(),
             members=StubMembers(),
             member_sessions=StubMemberSessions(),
             passwords=StubPasswords(),

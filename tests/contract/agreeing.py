@@ -43,20 +43,25 @@ class Agreeing(RuleBasedStateMachine):
         self.ended: dict[HoldId, str] = {}
 
     def new_id(self) -> HoldId:
-        """An id larger than all before. Holds end at whole seconds and eviction breaks ties by id,
-        so rising ids keep the order of arrival on both sides."""
+        """An id larger than all before: eviction breaks ties by id, so the holds of one group keep
+        their order on both sides."""
         return HoldId(UUID(int=next(self.numbers)))
 
     def both(self, make: Callable[[Venue], list[Command]]) -> list[tuple[Any, ...]]:
         """Run the commands that `make` builds for each venue; both sides must give the same
-        answers."""
+        answers. A second passes first: holds end at whole seconds, and which of two ends first must
+        not depend on whether the real clock passed a whole second on one side."""
+        self._pass_seconds(1)
         first, second = (side.run(make(side.venue)) for side in self.sides)
         assert first == second, f"{first} on memory, {second} on PostgreSQL"
         return first
 
     def pass_time(self, steps: int) -> None:
+        self._pass_seconds(steps * STEP_SECONDS)
+
+    def _pass_seconds(self, seconds: int) -> None:
         for side in self.sides:
-            side.world.let_pass(side.venue, steps * STEP_SECONDS)
+            side.world.let_pass(side.venue, seconds)
 
     @invariant()
     def counters_are_equal_and_add_up(self) -> None:

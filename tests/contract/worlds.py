@@ -27,6 +27,7 @@ from holdfast.domain.seats.seat import Seat
 from holdfast.domain.values import Money
 from holdfast.ports.orders import OrderFilter
 from holdfast.ports.paging import PAGE_SIZE_MAX, PageRequest
+from holdfast.ports.privacy.addresses import CLEAR_ADDRESSES
 from holdfast.ports.store import GroupWrites, Store, Wanted
 from tests.contract.managing import MemoryManager, PostgresManager
 from tests.contract.seen import AuditSeen, FactSeen, HoldSeen, SeatSeen, seen_hold, seen_seat
@@ -342,7 +343,9 @@ class PostgresWorld(_World, PostgresManager):
 
     def all_holds(self, venue: Venue) -> list[Hold]:
         query = f"SELECT {HOLD_COLUMNS} FROM hold h WHERE h.organization_id = %s"
-        return [hold_from_row(row) for row in self._rows(query, venue.organization_id)]
+        return [
+            hold_from_row(CLEAR_ADDRESSES, row) for row in self._rows(query, venue.organization_id)
+        ]
 
     def all_seats(self, venue: Venue) -> dict[SeatId, Seat]:
         query = f"SELECT {SEAT_COLUMNS} FROM seat s WHERE s.organization_id = %s"

@@ -28,6 +28,7 @@ NOT_RUN = {
     "docs/bench": "measures for an hour",
     "docs/faults": "injects faults for minutes",
     "docs/configuration": "SQL of an administrator; docs/installation runs the usual way",
+    "docs/privacy": "erases somebody of another installation, as tests/e2e/privacy does",
     "docs/maintenance": "restores into a second PostgreSQL, as tests/relay/test_restoring.py does",
 }
 INSTALLATION = "docs/installation"  # needs an empty PostgreSQL instead of the demo

@@ -3,10 +3,14 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
+from holdfast.bootstrap import server
 from holdfast.bootstrap.settings import Settings, SettingsError, load_settings
 
 DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
@@ -82,6 +86,45 @@ def test_sending_mail_requires_a_server() -> None:
         load_settings({"HOLDFAST_NOTIFIER": "smtp"})
     with_server = {"HOLDFAST_NOTIFIER": "smtp", "HOLDFAST_SMTP_URL": "smtp://mail.shop.example"}
     assert load_settings(with_server).holdfast_notifier == "smtp"
+
+
+@pytest.mark.parametrize(
+    ("changes", "warnings"),
+    [
+        ({}, ["rates.secret_is_temporary"]),
+        ({"holdfast_secret_key_is_temporary": "yes"}, ["rates.secret_is_temporary"]),
+        ({"holdfast_secret_key_is_temporary": "no"}, []),
+        ({"redis_url": None}, []),
+    ],
+)
+def test_shared_rate_limits_need_a_secret_that_lasts(
+    changes: dict[str, Any], warnings: list[str]
+) -> None:
+    """Counts named with a secret of this start never meet those of other machines."""
+    secret = "s" * 40 if changes.keys() == {"holdfast_secret_key_is_temporary"} else None
+    given = {"redis_url": "redis://127.0.0.1:1", "holdfast_secret_key": secret, **changes}
+    with capture_logs() as logs:
+        server._rates(Settings(**given), SimpleNamespace(database=None))  # type: ignore[arg-type]
+    assert [each["event"] for each in logs] == warnings
+
+
+@pytest.mark.parametrize(
+    ("given", "warnings"),
+    [
+        ({}, ["addresses.not_encrypted"]),
+        (
+            {"holdfast_secret_key": "s" * 40, "holdfast_secret_key_is_temporary": "yes"},
+            ["addresses.not_encrypted"],
+        ),
+        ({"holdfast_secret_key": "s" * 40}, []),
+    ],
+)
+def test_a_server_says_that_it_stores_addresses_unencrypted(
+    given: dict[str, Any], warnings: list[str]
+) -> None:
+    with capture_logs() as logs:
+        server.Server(Settings(database_url="postgresql://nobody@127.0.0.1:1/none", **given))
+    assert [each["event"] for each in logs] == warnings
 
 
 def test_the_program_exits_with_that_line() -> None:

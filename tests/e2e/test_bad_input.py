@@ -302,7 +302,7 @@ def test_a_malformed_email_address_is_refused(stall: Stall, email: object) -> No
 
 
 @pytest.mark.parametrize(
-    "user_id", ["", " ", "\u3000\u00a0", "x" * 256, 17, "a\u2028b", "\u200e" + MARKER]
+    "user_id", ["", " ", " u1", "u1 ", "\u3000\u00a0", "x" * 256, 17, "a\u2028b", "\u200e" + MARKER]
 )
 def test_a_user_id_must_be_printable_text(stall: Stall, user_id: object) -> None:
     refused(stall.place(user_id=user_id), 400, "invalid_user_id")

@@ -82,6 +82,16 @@ def test_an_unchanged_map_is_304_whatever_its_coding(
     assert "content-encoding" not in again.headers
 
 
+def test_a_browser_gets_a_documented_vary(platform: Platform, paths: tuple[str, str]) -> None:
+    """CORS adds the origin."""
+    document = platform.client.get("/api/schema").json()
+    documented = document["components"]["headers"]["Vary"]["schema"]["enum"]
+    browser = platform.buyer()
+    for path in paths:
+        answers = [client.get(path) for client in (platform.client, browser)]
+        assert [answer.headers["vary"] for answer in answers] == documented
+
+
 def test_a_hold_is_never_compressed(platform: Platform) -> None:
     sale = platform.on_sale(5)
     headers = {"Accept-Encoding": "zstd, gzip"}

@@ -17,6 +17,7 @@ from tests.support.platform import Json, Platform
 from tests.support.servers import RunningServer
 
 PACKAGE = "holdfast_client"
+NOBODY = "nobody@example.com"
 # CSV is sent unchanged, and code that only Python reads needs no formatting.
 CONFIG = "content_type_overrides:\n  text/csv: application/octet-stream\npost_hooks: []\n"
 GENERATION_SECONDS_MAX = 40
@@ -114,6 +115,8 @@ def test_every_operation_works_with_the_generated_client(
     assert issued.token.startswith("ht_test_")
     revoked = call("revoke_tokens", body=("RevokeTokensRequest", {"user_id": "user-1"}))
     assert revoked.revoked_at
+    forgotten = call("forget_person", body=("ForgetRequest", {"customer_email": NOBODY}))
+    assert (forgotten.holds, forgotten.is_complete) == (0, True)
     zone = ("ChangeOrganizationRequest", {"time_zone": "Europe/Berlin"})
     assert call("change_organization", body=zone).time_zone == "Europe/Berlin"
     assert call("get_organization").mode == "test"

@@ -2,17 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.domain.access.scopes import Mode
+from holdfast.domain.access.tokens import HolderToken
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Placed
 from holdfast.domain.holds.placement import SeatAsk
 from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId, SeatId
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import Holder
 from holdfast.engine import Admission
 from holdfast.ports.audit.attempts import EndedKey, FailedAttempt, Stranger
 from holdfast.ports.store import Rejected, StoreUnavailable
@@ -326,8 +330,20 @@ def test_equal_attempts_become_one_entry_with_their_number() -> None:
     ]
 
 
-def stranger(hashed: bytes | None) -> Stranger:
-    return Stranger(hashed, Origin("unknown", "r", "203.0.113.7"), {"status": 401})
+def stranger(hashed: bytes | None, address: str = "203.0.113.7") -> Stranger:
+    return Stranger(hashed, Origin("unknown", "r", address), {"status": 401})
+
+
+def test_an_ended_key_is_recorded_with_each_address_that_uses_it() -> None:
+    attempts = Attempts(ended={b"ended": EndedKey(OrganizationId(uuid4()), ApiKeyId(uuid4()))})
+    journal = Journal(attempts)
+    for address in ("203.0.113.7", "198.51.100.1", "203.0.113.7"):
+        journal.unauthorized(stranger(b"ended", address))
+    journal.run_once()
+    assert {each.origin.ip: each.times for each in attempts.written} == {
+        "203.0.113.7": 2,
+        "198.51.100.1": 1,
+    }
 
 
 def test_an_ended_key_is_recorded_for_its_organization_and_others_are_counted() -> None:
@@ -343,6 +359,24 @@ def test_an_ended_key_is_recorded_for_its_organization_and_others_are_counted() 
     assert (attempt.code, attempt.times) == ("unauthorized", 2)
     assert (attempt.origin.actor, attempt.origin.ip) == (f"key:{key.key_id}", "203.0.113.7")
     assert logs == [{"event": "requests.unauthorized", "count": 2, "log_level": "warning"}]
+
+
+def test_an_ended_token_is_recorded_for_its_holder_without_a_look_up() -> None:
+    now = datetime.now(UTC)
+    organization_id, holder = OrganizationId(uuid4()), Holder(user_id="ada")
+    key_id = ApiKeyId(uuid4())
+    token = HolderToken(uuid4(), organization_id, Mode.TEST, key_id, holder, now, now)
+    attempts = Attempts()
+    journal = Journal(attempts)
+    for address in ("203.0.113.7", "203.0.113.7", "198.51.100.1"):
+        journal.unauthorized(replace(stranger(None, address), token=token))
+    with capture_logs() as logs:
+        journal.run_once()
+    first, second = attempts.written
+    assert (first.organization_id, first.asked.holder) == (organization_id, holder)
+    assert (first.code, first.origin.actor) == ("unauthorized", f"token:{token.id}")
+    assert (first.times, second.times) == (2, 1)
+    assert not logs, "it is no stranger's"
 
 
 def test_a_flood_of_unknown_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,10 @@ from holdfast.adapters.postgres.engine import group as group_module
 from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.domain import refusals
 from holdfast.domain.group.origin import Origin
-from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.ids import SessionKey
 from holdfast.engine import group as engine_group
 from holdfast.engine.queue import Pending
+from holdfast.ports.privacy.addresses import Addresses
 from holdfast.ports.store import GroupWrites
 from tests.faults.arena import BROKEN, UNAVAILABLE, Arena
 from tests.faults.injection import injected, install
@@ -109,13 +109,13 @@ def test_a_swallowed_error_is_detected_at_commit(
         writes: GroupWrites,
         position: str,
         versions: Mapping[SessionKey, UUID],
-        hashes: HolderHashes,
+        addresses: Addresses,
     ) -> None:
         if remaining and remaining.pop():
             connection.execute("SELECT 1 / 0")
             with contextlib.suppress(psycopg.Error):
                 connection.send()
-        write_group(connection, writes, position, versions, hashes)
+        write_group(connection, writes, position, versions, addresses)
 
     monkeypatch.setattr(group_module, "write_group", fail_and_swallow)
     answers = arena.answered(arena.burst(5), 3)

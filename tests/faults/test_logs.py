@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.databases import own_environment, server_url
 from tests.support.platform import new_platform
-from tests.support.servers import RunningServer
+from tests.support.servers import INSTALLATION_SECRET, RunningServer
 
 
 @contextmanager
@@ -30,6 +30,7 @@ def serving(database_url: str, log: "IO[bytes] | int", path: Path) -> Iterator[R
             **own_environment(),
             "DATABASE_URL": server_url(database_url),
             "HOLDFAST_PORT": str(server.port),
+            "HOLDFAST_SECRET_KEY": INSTALLATION_SECRET,
         },
         stdout=subprocess.DEVNULL,
         stderr=log,
@@ -99,6 +100,37 @@ def test_entries_logged_together_follow_the_format_and_the_level(
         moments = {json.loads(line)["timestamp"] for line in lines}
         assert len(moments) == 1
         assert datetime.fromisoformat(moments.pop()).utcoffset() == timedelta(0)
+
+
+LOGS_AN_ADDRESS = """
+import logging
+import structlog
+from holdfast.bootstrap.logs import configure_logs
+from holdfast.bootstrap.settings import Settings
+
+configure_logs(Settings(holdfast_log_format="console"))
+try:
+    raise ValueError("no ann.lee@shop.example")
+except ValueError:
+    structlog.get_logger().exception(
+        "to ann.lee@shop.example", customer_email="ann.lee@shop.example",
+        others=["ann.lee@shop.example"], key="hk_live_" + "x" * 32,
+    )
+logging.getLogger("library").warning("for ann.lee@shop.example")
+"""
+
+
+def test_the_console_shows_field_names_and_no_addresses() -> None:
+    command = [sys.executable, "-c", LOGS_AN_ADDRESS]
+    log = subprocess.run(command, stderr=subprocess.PIPE, check=True).stderr.decode()
+    assert "customer_email=a***@shop.example" in log
+    assert "to a***@shop.example" in log
+    assert "for a***@shop.example" in log
+    assert "ValueError: no a***@shop.example" in log
+    assert "others=" in log
+    assert "key=hk_***" in log
+    assert "ann" not in log
+    assert "lee" not in log
 
 
 def test_log_entries_written_together_stay_whole_in_a_pipe() -> None:

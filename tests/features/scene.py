@@ -51,6 +51,7 @@ STATUS_OF_ERROR = {
     "unauthorized": 401,
     "too_many_requests": 429,
     "last_owner": 409,
+    "holds_still_open": 409,
     "invalid_acting_user": 400,
     "service_unavailable": 503,
 }

@@ -66,7 +66,8 @@ class Sale:
             "id": uuid7(),
             "session_id": self.session_id,
             "reference": uuid4().hex[:8].upper(),
-            "customer_email": email,
+            "customer_email": None if email is None else b"\x00" + email.encode(),
+            "email_key": None if email is None else uuid4(),
             "quantity": 2,
             "total_minor": 5100,
             "currency": "EUR",
@@ -124,7 +125,7 @@ class Sale:
         order = {
             "id": order_id,
             "checkout_id": checkout_id,
-            "customer_email": EMAIL,
+            "customer_email": b"\x00" + EMAIL.encode(),
             "total_minor": 5100,
             "currency": "EUR",
             "payment_reference": f"pay-{order_id}",
@@ -140,8 +141,7 @@ class Sale:
             "seat_id": seat_id,
             "unit_price_minor": 2550,
             "code": uuid4().hex.upper(),
-            "attendee_name": "Bartholomew Attendee",
-            "attendee_email": EMAIL,
+            "attendee": b"\x00" + json.dumps(["Bartholomew Attendee", EMAIL]).encode(),
         }
         insert(self.owner, "ticket", **own, **ticket)
         self.owner.execute(

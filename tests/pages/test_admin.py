@@ -63,6 +63,13 @@ def test_people_log_in_with_their_password(sale: Sale) -> None:
     assert browser.get("/admin/").status_code == 200
 
 
+def test_a_log_in_without_a_destination_ends_on_the_first_page(sale: Sale) -> None:
+    ensure_admin(NAME, PASSWORD)
+    browser = Client(SERVER_NAME="localhost")
+    done = browser.post("/admin/login/", {"username": NAME, "password": PASSWORD}, follow=True)
+    assert (done.status_code, done.redirect_chain) == (200, [("/admin/", 302)])
+
+
 def test_a_cross_site_form_is_refused(sale: Sale) -> None:
     ensure_admin(NAME, PASSWORD)
     browser = Client(SERVER_NAME="localhost", enforce_csrf_checks=True)

@@ -76,6 +76,27 @@ def test_a_log_in_clears_earlier_failures(person: str, sale: Sale) -> None:
     assert rows_of(sale, person) == 0
 
 
+def test_upper_and_lower_case_are_the_same_name_and_share_their_failures(person: str) -> None:
+    assert log_in(person.upper(), PASSWORD).status_code == 302
+    spellings = (person, person.upper(), person.title(), person, person.upper())
+    statuses = [log_in(name, "guess").status_code for name in spellings]
+    assert statuses == [200] * (FAILURES_MAX - 1) + [429]
+
+
+def test_accounts_that_differ_only_in_case_keep_their_exact_names(person: str, sale: Sale) -> None:
+    """Such accounts can be older than the rule."""
+    sale.owner.execute(
+        "INSERT INTO auth_user (username, email, password, is_superuser, is_staff, is_active,"
+        " first_name, last_name, date_joined)"
+        " SELECT upper(username), '', 'unusable', false, true, true, '', '', now()"
+        " FROM auth_user WHERE username = %s",
+        [person],
+    )
+    assert log_in(person, PASSWORD).status_code == 302
+    assert log_in(person.upper(), PASSWORD).status_code == 200
+    assert log_in(person.title(), PASSWORD).status_code == 200, "neither of them"
+
+
 def test_create_admin_unlocks_a_user(locked_out: str) -> None:
     ensure_admin(locked_out, PASSWORD)
     assert log_in(locked_out, PASSWORD).status_code == 302

@@ -25,6 +25,7 @@ UNANSWERED = 0
 class Hashing:
     """A stand-in for Django, in which every log-in runs until the test lets it end."""
 
+    status: int = 200
     running: int = 0
     running_max: int = 0
     done: list[bytes] = field(default_factory=list)
@@ -37,7 +38,7 @@ class Hashing:
         await self.may_end.wait()
         self.running -= 1
         self.done.append(body)
-        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.start", "status": self.status, "headers": []})
 
 
 async def post(
@@ -121,6 +122,21 @@ def test_the_queue_of_an_address_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     play(scene)
 
 
+def test_addresses_of_one_ipv6_network_share_their_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(password_turns, "WAITING_OF_ADDRESS_MAX", 2)
+
+    async def scene() -> None:
+        django = Hashing()
+        gate = LoginGate(django, b"busy", PasswordTurns())
+        waiting = await begun(*(post(gate, f"2001:db8:1:2::{number}") for number in range(3)))
+        assert await post(gate, "2001:db8:1:2:ffff::9") == 429
+        waiting += await begun(post(gate, "2001:db8:1:3::1"))
+        django.may_end.set()
+        assert await asyncio.gather(*waiting) == [200] * 4
+
+    play(scene)
+
+
 def test_the_whole_queue_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(password_turns, "WAITING_MAX", 2)
 
@@ -133,6 +149,59 @@ def test_the_whole_queue_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert await asyncio.gather(*waiting) == [200] * 3
 
     play(scene)
+
+
+@pytest.mark.parametrize("has_logged_in", [True, False])
+def test_strangers_do_not_keep_out_known_networks(
+    has_logged_in: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an earlier log-in, as a control, staff wait behind everybody, or are refused."""
+    monkeypatch.setattr(password_turns, "WAITING_MAX", 40)
+
+    async def scene() -> None:
+        django = Hashing(status=302 if has_logged_in else 200)
+        gate = LoginGate(django, b"busy", PasswordTurns())
+        django.may_end.set()
+        await post(gate, "192.0.2.1")
+        django.may_end.clear()
+        django.done.clear()
+        django.status = 200
+        crowd = await begun(*(post(gate, f"198.51.100.{number}") for number in range(41)))
+        staff = await begun(post(gate, "192.0.2.1", b"staff"), post(gate, "192.0.2.1", b"staff"))
+        django.may_end.set()
+        statuses = await asyncio.gather(*staff)
+        await asyncio.gather(*crowd)
+        if has_logged_in:
+            assert statuses == [200, 200]
+            assert [at for at, body in enumerate(django.done) if body == b"staff"] == [2, 4]
+        else:
+            assert statuses == [429, 429]
+
+    play(scene)
+
+
+def test_only_a_right_password_makes_a_network_known() -> None:
+    """The other guarded forms send strangers to the log-in with a redirect."""
+
+    async def scene() -> None:
+        turns = PasswordTurns()
+        django = Hashing(status=302)
+        django.may_end.set()
+        gate = LoginGate(django, b"busy", turns)
+        await post(gate, path="/admin/password_change/")
+        assert not turns._networks
+        await post(gate)
+        assert list(turns._networks) == ["192.0.2.1"]
+
+    play(scene)
+
+
+def test_a_process_remembers_the_latest_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(password_turns, "KNOWN_NETWORKS_MAX", 2)
+    turns = PasswordTurns()
+    for number in (1, 2, 1, 3):
+        turns.remember(f"192.0.2.{number}")
+    assert list(turns._networks) == ["192.0.2.1", "192.0.2.3"]
 
 
 def test_the_gate_rests_after_a_log_in(monkeypatch: pytest.MonkeyPatch) -> None:

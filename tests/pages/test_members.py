@@ -69,8 +69,9 @@ def test_a_new_person_chooses_a_password_and_logs_in(owner: Client, sale: Sale) 
     assert name in shown.content.decode()
     cookie = guest.cookies["holdfast_invitation"]
     assert (cookie["httponly"], cookie["path"]) == (True, ACCEPT)
-    short = guest.post(ACCEPT, {"new_password1": "short", "new_password2": "short"})
-    assert "too short" in short.content.decode()
+    shorter = NEW_PASSWORD[:11]
+    short = guest.post(ACCEPT, {"new_password1": shorter, "new_password2": shorter})
+    assert "at least 12 characters" in short.content.decode()
     chosen = {"new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
     assert "Your password is set" in guest.post(ACCEPT, chosen).content.decode()
     assert log_in(name, NEW_PASSWORD).status_code == 302
@@ -123,8 +124,23 @@ def test_somebody_elses_username_cannot_be_taken_over(
 
 def test_an_operator_adds_anybody(operator: Client, sale: Sale, database_url: str) -> None:
     stranger = hire(database_url, new_sale(sale.owner), "viewer")
-    assert added(operator, sale, username=stranger.username).status_code == 302
+    refused = added(operator, sale, username=stranger.username)
+    assert "This account exists already" in refused.content.decode()
+    assert rows(sale) == []
+    done = added(operator, sale, username=stranger.username, existing="on")
+    assert done.status_code == 302
     assert rows(sale) == [(stranger.username, "support")]
+
+
+def test_only_operators_are_offered_to_add_existing_accounts(
+    owner: Client, operator: Client, sale: Sale, database_url: str
+) -> None:
+    path = f"/admin/holdfast/member/new/{sale.organization_id}/"
+    assert 'name="existing"' in operator.get(path).content.decode()
+    assert 'name="existing"' not in owner.get(path).content.decode()
+    stranger = hire(database_url, new_sale(sale.owner), "viewer")
+    refused = added(owner, sale, username=stranger.username, existing="on")
+    assert "belongs to somebody outside your organization" in refused.content.decode()
 
 
 def test_a_member_of_the_other_side_is_added_without_an_invitation(

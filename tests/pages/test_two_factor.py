@@ -53,6 +53,20 @@ def entered(staff: Staff, code: str, password: str = PASSWORD) -> HttpResponse:
     return cast("HttpResponse", client.post("/admin/login/?next=/admin/", form))
 
 
+def test_members_without_it_can_only_set_it_up_if_it_is_required(sale: Sale, staff: Staff) -> None:
+    browser = browser_of(staff)
+    assert browser.get("/admin/holdfast/hold/").status_code == 200
+    strict = "UPDATE organization SET two_factor_required = %s WHERE id = %s"
+    sale.owner.execute(strict, [True, sale.organization_id])
+    try:
+        assert browser.get("/admin/holdfast/hold/").status_code == 403
+        assert browser.get("/admin/account/").status_code == 200
+        done, _ = turned_on(sale, staff)
+        assert done.get("/admin/holdfast/hold/").status_code == 200
+    finally:
+        sale.owner.execute(strict, [None, sale.organization_id])
+
+
 def test_the_code_is_needed_and_works_once(sale: Sale, staff: Staff) -> None:
     assert log_in(staff.username, PASSWORD).status_code == 302
     turned_on(sale, staff)

@@ -10,6 +10,8 @@ from holdfast.adapters.postgres.connections import connection as connecting
 from holdfast.adapters.postgres.connections.connection import Watchdog
 from holdfast.adapters.postgres.engine import statements
 from holdfast.adapters.postgres.waitlist import statements as waiting_statements
+from holdfast.domain.holder_hash import NO_HASHES
+from holdfast.domain.values import EmailAddress
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 
@@ -18,15 +20,18 @@ SEATS = 20_000
 SESSIONS = 2_000
 LAPSED_SECONDS = 5_000
 CARTS = 4_000
+BUYER = EmailAddress("buyer7@example.com")
 GROUP = 64
 
 # 20,000 holds over 20 sessions; half of them are active, and half of those lapsed.
 LOAD = """
-INSERT INTO hold (organization_id, id, session_id, reference, customer_email, user_id, quantity,
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, email_key,
+    user_id, quantity,
     total_minor, currency, status, version, created_at, updated_at, held_at, expires_at, due_at)
 SELECT *, expires_at FROM (
     SELECT %(organization)s, gen_random_uuid(), (%(sessions)s::uuid[])[1 + n %% 20], 'R' || n,
-    'buyer' || n %% 4000 || '@example.com',
+    '\\x00' || convert_to('buyer' || n %% 4000 || '@example.com', 'UTF8'),
+    md5('buyer' || n %% 4000 || '@example.com')::uuid,
     CASE WHEN n %% 8 <> 2 THEN 'user' || n %% 4000 END, 1, 4500, 'EUR',
     CASE WHEN n %% 2 = 0 THEN 'active' ELSE 'expired' END, 1,
     now() - make_interval(secs => n), now(), now(),
@@ -37,11 +42,12 @@ SELECT *, expires_at FROM (
 """
 # Carts that waited, gave up and wait again, in twenty queues of the first session.
 LOAD_CARTS = """
-INSERT INTO hold (organization_id, id, session_id, reference, customer_email, quantity,
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, email_key, quantity,
     total_minor, currency, status, version, created_at, updated_at, expires_at, due_at, is_cart,
     cart_token)
 SELECT %(organization)s, gen_random_uuid(), (%(sessions)s::uuid[])[1], 'W' || status || n,
-    'waiter' || n || '@example.com', 1, 4500, 'EUR', status, 1,
+    '\\x00' || convert_to('waiter' || n || '@example.com', 'UTF8'),
+    md5('waiter' || n || '@example.com')::uuid, 1, 4500, 'EUR', status, 1,
     CASE status WHEN 'waiting' THEN now() ELSE now() - interval '1 day' END, now(),
     now() + interval '1 day', now() + interval '1 day', true, 'cart' || n
 FROM generate_series(1, %(carts)s) AS n, unnest(ARRAY['cancelled', 'waiting']) AS status
@@ -168,6 +174,15 @@ class Large:
             LOAD_SEATS,
         ):
             self.owner.execute(load, names)
+        self.name_a_buyer("hold")
+
+    def name_a_buyer(self, table: str) -> None:
+        """The hashes above are not ours: give the rows of BUYER theirs."""
+        (key,) = NO_HASHES.address_keys(self.organization_id, BUYER)
+        found = "email_key = md5(%s::text)::uuid"
+        self.owner.execute(
+            f"UPDATE {table} SET email_key = %s WHERE {found}".encode(), [key, BUYER.value]
+        )
 
     def plan(
         self,

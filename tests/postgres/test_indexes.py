@@ -9,10 +9,9 @@ from holdfast.adapters.postgres.holds import reader, statements
 from holdfast.adapters.postgres.waitlist import statements as waiting_statements
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import OrganizationId, SessionId
-from holdfast.domain.values import EmailAddress
 from holdfast.ports.holds import RECENT_HOLDS_MAX, HoldFilter, HoldOrder
 from holdfast.ports.paging import PageRequest
-from tests.postgres.large import CARTS, HOLDS, LAPSED_SECONDS, SESSIONS, Large, keys, touched
+from tests.postgres.large import BUYER, CARTS, HOLDS, LAPSED_SECONDS, SESSIONS, Large, keys, touched
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +65,7 @@ def test_the_holds_a_person_could_pay_for_are_found_without_reading_others(
     names = {
         "organization_id": analyzed.organization_id,
         "event_id": row[0],
-        "email": row[1],
+        "email": [row[1]],
         "user_id": row[2],
         "since": None,
         "statuses": [status.value for status in HoldStatus],
@@ -184,7 +183,7 @@ def test_one_hold_is_found_by_its_id(analyzed: Large) -> None:
 
 def test_lists_of_holds_use_their_index(analyzed: Large) -> None:
     session_id = SessionId(analyzed.venue.session_id)
-    email = EmailAddress("buyer7@example.com")
+    email = BUYER
     assert listed(analyzed) == {"hold_by_creation"}
     assert "hold_by_session" in listed(analyzed, session_id=session_id)
     assert "hold_by_email" in listed(analyzed, email=email)

@@ -17,6 +17,7 @@ from holdfast.domain.values import EmailAddress, Holder
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.orders.routes import DEMO_ROUTES
 from holdfast.entrypoints.api.routes import ROUTES
+from holdfast.services.access.installation_secrets import InstallationSecrets
 from holdfast.services.access.token_box import TOKEN_LENGTH_MAX, TokenBox
 from tests.api.world import EVENT, FLOOR, ORGANIZATION, SECRET, SESSION, World, hold_body
 
@@ -228,6 +229,21 @@ def test_a_token_cannot_write_notes_or_metadata_nor_read_notes(world: World) -> 
     assert "notes" not in world.call("POST", f"{path}/release", secret=token).json()
 
 
+def test_a_token_cannot_label_a_hold_with_a_cart(world: World) -> None:
+    """It may be another's: a checkout of that cart would find holds of two people. Carts, and
+    checkouts of one's own cart, stay open."""
+    token, label = world.token(), {"cart_token": "c"}
+    seat = f"/api/events/{UUID(int=1)}/seats/{UUID(int=1)}/reserve"
+    for path, body in (("/api/holds", own_hold() | label), (seat, label)):
+        answer = world.call("POST", path, secret=token, json=body)
+        assert (answer.status_code, answer.json()["error"]) == (403, "secret_key_required")
+        assert answer.json()["errors"][0]["field"] == "cart_token"
+    line = {"ticket_type_id": str(FLOOR), "quantity": 1}
+    items = {"session_id": str(SESSION), "items": [{"cart_item_id": "1", **line}]}
+    assert world.call("PUT", "/api/carts/c/hold", secret=token, json=items).status_code == 201
+    assert world.call("POST", "/api/checkouts", secret=token, json=label).status_code != 403
+
+
 @pytest.mark.parametrize("is_limited", [True, False])
 def test_a_limited_token_gets_no_hold_of_another_sale_by_repeating_its_request(
     world: World, is_limited: bool
@@ -293,7 +309,7 @@ def test_a_token_limited_to_another_sale_finds_nothing_here(world: World) -> Non
 
 
 def test_tokens_need_a_secret_of_the_installation(world: World) -> None:
-    world.box._secrets.clear()
+    world.box._secrets = InstallationSecrets(())
     answer = world.call("POST", "/api/holder-tokens", json={"user_id": "ada"})
     assert (answer.status_code, answer.json()["error"]) == (503, "tokens_unavailable")
     assert "HOLDFAST_SECRET_KEY" in answer.json()["message"]

@@ -14,7 +14,7 @@ from holdfast.domain.access.rates import Rate, RateLimits
 from holdfast.domain.access.roles import Role
 from holdfast.domain.ids import MemberSessionId, OrganizationId
 from holdfast.domain.values import Holder
-from holdfast.services.access.rates.limiter import RateLimiter
+from holdfast.services.access.rates.limiter import RateLimiter, Taking
 from holdfast.services.access.rates.local import LocalRates
 from tests.api.world import BALCONY, FLOOR, ORGANIZATION, SESSION, World
 
@@ -158,6 +158,27 @@ def test_attempts_beyond_the_limit_that_might_be_repetitions_are_counted(limited
     # As many as the limit: one may be the answer that got lost.
     assert len(reached) == 2
     assert limited.place(user_id="another").status_code == 201
+
+
+class Lenient(RateLimiter):
+    """Does not count attempts at the limit."""
+
+    async def take(self, organization_id: OrganizationId, wants: Any) -> Taking:
+        if wants[0].name != "attempts_per_holder":
+            return await super().take(organization_id, wants)
+        return Taking(organization_id, wants, True, ())
+
+
+def test_control_uncounted_attempts_beyond_the_limit_all_reach_the_engine(clock: Clock) -> None:
+    world = World(limiter=Lenient(LocalRates(clock)))
+    limit(world, seats_per_holder=Rate(2, 300))
+    assert world.place(headers={"Idempotency-Key": "first"}).status_code == 201
+    reached = engine_calls(world)
+    for number in range(20):
+        refused = world.place(headers={"Idempotency-Key": f"order-{number}"})
+        assert refused.status_code == 429
+    assert len(reached) == 20
+    world.close()
 
 
 def test_true_repetitions_at_the_limit_are_answered_however_many(limited: World) -> None:

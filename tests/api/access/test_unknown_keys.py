@@ -4,13 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from threading import Event
+from uuid import UUID
 
 import httpx
 import pytest
 
 from holdfast.domain.access.scopes import Mode
+from holdfast.domain.access.tokens import HolderToken, revocation_keys
+from holdfast.domain.values import Holder
 from holdfast.entrypoints.api.access import key_lookups, tarpit
 from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import Principal
@@ -140,6 +144,56 @@ class TestLookups:
 
         asyncio.run(scene())
 
+    def test_addresses_of_one_ipv6_network_share_their_lookups(
+        self, door: Door, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(key_lookups, "LOOKUPS_OF_ADDRESS_MAX", 3)
+
+        async def scene() -> None:
+            async with (
+                door.clients("2001:db8:1:2::1") as client,
+                door.clients("2001:db8:1:2:ffff::9") as beside,
+                door.clients("2001:db8:1:3::1") as elsewhere,
+            ):
+                strangers = await flood(client, 3)
+                await door.asked()
+                assert (await call(beside, unknown_key())).status_code == 429
+                strangers += await flood(elsewhere, 1)
+                door.keys.may_look.set()
+                assert codes(await asyncio.gather(*strangers)) == [401] * 4
+
+        asyncio.run(scene())
+
+    @pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8:1:2::1"])
+    def test_tokens_have_a_bounded_number_of_lookups_in_flight(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, address: str
+    ) -> None:
+        """Of a network, too, and without a look-up for those that are forged."""
+        monkeypatch.setattr(key_lookups, "LOOKUPS_OF_ADDRESS_MAX", 2)
+        is_asked, may_look = Event(), Event()
+        seconds_left = world.tokens.seconds_left
+
+        def hang(tokens: Sequence[HolderToken]) -> Mapping[UUID, float]:
+            is_asked.set()
+            assert may_look.wait(LONG_SECONDS)
+            return seconds_left(tokens)
+
+        monkeypatch.setattr(world.tokens, "seconds_left", hang)
+        beside = address.replace("::1", "::2")
+
+        async def scene() -> None:
+            door = Door(SlowKeys(world.keys), world.container.authenticator, world.api)
+            async with door.clients(address) as client, door.clients(beside) as other:
+                known = [asyncio.ensure_future(call(client, world.token())) for _ in range(2)]
+                assert await asyncio.to_thread(is_asked.wait, LONG_SECONDS)
+                refused = await call(other, world.token())
+                assert (refused.status_code, refused.json()["error"]) == (429, "too_many_requests")
+                assert (await call(other, f"{world.token()[:-4]}AAAA")).status_code == 401
+                may_look.set()
+                assert codes(await asyncio.gather(*known)) == [200] * 2
+
+        asyncio.run(scene())
+
     @pytest.mark.parametrize("bound", ["LOOKUPS_OF_ADDRESS_MAX", "LOOKUPS_MAX"])
     def test_a_formerly_valid_key_is_looked_up_despite_a_flood(
         self, world: World, door: Door, monkeypatch: pytest.MonkeyPatch, bound: str
@@ -221,6 +275,52 @@ class TestTarpit:
                 assert (await call(client, newcomer)).status_code == 200
                 known = {"Authorization": f"Bearer {world.secret}"}
                 assert (await client.get("/api/nothing", headers=known)).status_code == 404
+                assert not any(task.done() for task in late)
+                for task in late:
+                    task.cancel()
+
+        asyncio.run(scene())
+
+    def test_addresses_of_one_ipv6_network_share_their_allowance(
+        self, door: Door, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        counted: list[str] = []
+
+        async def wait(_: tarpit.Tarpit, address: str) -> None:
+            counted.append(address)
+
+        monkeypatch.setattr(tarpit.Tarpit, "wait", wait)
+
+        async def scene() -> None:
+            for address in ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:3::1"):
+                async with door.clients(address) as client:
+                    assert (await client.get("/api/nothing")).status_code == 404
+
+        asyncio.run(scene())
+        assert counted[0] == counted[1] != counted[2]
+
+    def test_forged_tokens_are_delayed_and_those_that_ended_are_not(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A browser whose token has ended shall get a new one at once."""
+        monkeypatch.setattr(tarpit, "DELAY_SECONDS_MAX", ENDLESS_SECONDS)
+        monkeypatch.setattr(tarpit, "DELAY_SECONDS_MIN", ENDLESS_SECONDS)
+        monkeypatch.setattr(tarpit, "PROMPT_OF_ADDRESS_MAX", 0)
+        token = world.token(Holder(user_id="leaver"))
+        past = datetime.now(UTC) - timedelta(hours=1)
+
+        async def scene() -> None:
+            door = Door(SlowKeys(world.keys), world.container.authenticator, world.api)
+            async with door.clients() as client:
+                assert (await call(client, token)).status_code == 200
+                never_seen = world.token(issued_at=past, expires_at=past)
+                late = [
+                    asyncio.ensure_future(call(client, each))
+                    for each in (f"{token[:-4]}AAAA", "ht_test_x", never_seen)
+                ]
+                world.tokens.revoked.update(revocation_keys(Holder(user_id="leaver")))
+                world.container.holders.authenticator.forget(None)
+                assert (await call(client, token)).status_code == 401
                 assert not any(task.done() for task in late)
                 for task in late:
                     task.cancel()

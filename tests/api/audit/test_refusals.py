@@ -3,6 +3,7 @@ without what the caller sent."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -76,6 +77,45 @@ def test_a_key_without_the_scope_is_recorded(world: World) -> None:
     assert world.call("POST", "/api/holds", secret=secret, json={}).status_code == 403
     attempt = only_attempt(world)
     assert (attempt.code, attempt.details["status"]) == ("insufficient_scope", 403)
+
+
+def test_a_member_or_acting_user_without_the_scope_is_recorded_by_name(world: World) -> None:
+    secret = world.keys.new_key(Scope.HOLDS_READ)
+    headers = {"X-Acting-User": "clerk-7"}
+    answer = world.call("POST", "/api/holds", secret=secret, headers=headers, json={})
+    assert answer.status_code == 403
+    assert only_attempt(world).origin.acting_user == "clerk-7"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/api/holds", {"customer_email": "ann@example.com"}, 400),
+        ("POST", "/api/keys", {"customer_email": "ann@example.com"}, 403),
+        ("GET", "/api/keys", None, 403),
+        ("DELETE", "/api/holds/nonsense", None, 404),
+    ],
+)
+def test_a_refusal_of_a_token_is_recorded_for_its_holder(
+    world: World, method: str, path: str, body: dict[str, str] | None, status: int
+) -> None:
+    mallory = Holder(user_id="mallory")
+    answer = world.call(method, path, secret=world.token(mallory), json=body)
+    assert answer.status_code == status
+    (attempt,) = world.attempts.kept
+    assert attempt.asked.holder == mallory
+
+
+def test_a_token_that_has_ended_is_recorded_with_its_claims(world: World) -> None:
+    past = datetime.now(UTC) - timedelta(hours=1)
+    ended = world.token(Holder(user_id="mallory"), issued_at=past, expires_at=past)
+    forged = world.token()[:-1]
+    for token in (ended, forged):
+        assert world.call("GET", "/api/holds", secret=token).status_code == 401
+    of_token, unknown = world.attempts.strangers
+    assert of_token.token is not None
+    assert of_token.token.holder == Holder(user_id="mallory")
+    assert (unknown.token, unknown.secret_hash) == (None, None)
 
 
 def test_an_unknown_seat_is_recorded_as_a_failed_reservation(world: World) -> None:

@@ -10,6 +10,8 @@ from holdfast.domain import refusals
 from holdfast.domain.group.command import Command
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.app import create_api
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.http.problems import Problem
 from holdfast.ports.engine import Answer, Deliver, Render
 from holdfast.services.idempotency.seal import Seal
 from tests.api.world import BALCONY, FLOOR, SESSION, UNKNOWN, World
@@ -248,3 +250,11 @@ def test_refusals_say_when_to_retry(
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers.get("retry-after") == retry_after
     assert (answer.json()["error"], answer.json()["message"]) == (refusal.code, refusal.message)
+
+
+def test_a_problem_with_its_own_time_has_no_other() -> None:
+    headers = ((b"retry-after", b"600"),)
+    locked = Problem(ProblemCode.TOO_MANY_REQUESTS, "Too many wrong passwords", headers=headers)
+    assert locked.reply("request-1").headers == headers
+    busy = Problem(ProblemCode.TOO_MANY_REQUESTS, "Too many")
+    assert busy.reply("request-1").headers == ((b"retry-after", b"1"),)

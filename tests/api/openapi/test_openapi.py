@@ -263,3 +263,37 @@ def references_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from references_in(inner)
+
+
+def test_a_new_hold_links_to_what_can_be_done_with_it(document: Json) -> None:
+    for status in ("200", "201", "202"):
+        links = document["paths"]["/api/holds"]["post"]["responses"][status]["links"]
+        named = {"get_hold", "extend_hold", "release_hold", "delete_hold", "confirm_hold"}
+        assert links.keys() == named
+        for name in named:
+            assert resolved(document, links[name]) == {
+                "operationId": name,
+                "parameters": {"hold_id": "$response.body#/hold_id"},
+            }
+
+
+def test_every_link_leads_from_a_field_to_an_operation(document: Json) -> None:
+    parameters = {
+        each["operationId"]: {
+            resolved(document, given)["name"]
+            for given in each["parameters"]
+            if resolved(document, given)["in"] == "path"
+        }
+        for each in operations(document)
+    }
+    linking = [
+        (response, resolved(document, link))
+        for each in operations(document)
+        for response in each["responses"].values()
+        for link in response.get("links", {}).values()
+    ]
+    assert len(linking) > 60
+    for response, link in linking:
+        (name,) = parameters[link["operationId"]]
+        assert link["parameters"] == {name: f"$response.body#/{name}"}
+        assert name in example_of(document, response)

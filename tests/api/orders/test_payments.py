@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from holdfast.domain.ids import HoldId
+from holdfast.domain.orders.order import revival_id
 from holdfast.domain.values import Money
 from holdfast.entrypoints.api.app import create_api
 from holdfast.ports.payments import PaymentUnavailable
-from tests.api.world import FLOOR, SESSION, World
+from tests.api.world import FLOOR, ORGANIZATION, SESSION, World
 
 
 @dataclass
@@ -133,6 +137,24 @@ def test_unknown_holds_and_checkouts_never_reach_the_provider(shop: Shop) -> Non
     completed = shop.post(f"/api/checkouts/{unknown}/complete", payment_reference="pay-1")
     assert (confirmed.status_code, completed.status_code) == (404, 404)
     assert shop.payments.asked == []
+
+
+@pytest.mark.parametrize("is_replacement", [False, True])
+def test_only_a_replacement_of_the_hold_shows_that_it_was_paid_for(
+    shop: Shop, is_replacement: bool
+) -> None:
+    """The id of the hold that replaces an expired one can be computed. Earlier versions let anybody
+    take it."""
+    hold_id = HoldId(UUID(shop.hold()))
+    holds, past = shop.world.store.stored_holds, datetime.now(UTC) - timedelta(minutes=1)
+    held = replace(holds[ORGANIZATION, hold_id], expires_at=past)
+    same_id = revival_id(hold_id)
+    holds[held.key] = held
+    other = replace(held, id=same_id, revives=hold_id if is_replacement else None)
+    holds[other.key] = other
+    shop.payments.says = "the bank said no"
+    shop.post(f"/api/holds/{hold_id}/confirm", payment_reference="pay-1")
+    assert bool(shop.payments.asked) is not is_replacement
 
 
 def test_a_cart_changed_during_the_payment_check_is_not_sold(shop: Shop) -> None:

@@ -2,13 +2,17 @@
 
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import ResourceKind
+from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import NOTHING_MORE, Outcome, Placed
 from holdfast.domain.group.plan import GroupPlan
+from holdfast.domain.holds.holdings import Holdings
+from holdfast.domain.ids import EventId
 from holdfast.domain.policy import HOLDER_UNITS_MAX, HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
@@ -424,3 +428,56 @@ def test_carts_are_counted_among_hundreds_of_other_holds(world: World) -> None:
     outcomes = in_one_group(world.store, *singles, *carts)
     assert all(isinstance(outcome, Placed) for outcome in outcomes[:-1])
     assert is_refused_by(outcomes[-1], "holder_carts_max")
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["first", "last"])
+def test_carts_of_other_sessions_are_counted_among_hundreds_of_other_holds(
+    world: World, is_first: bool
+) -> None:
+    """Also before the holds of the session in question, the first of the event or the last."""
+    event_id = EventId(uuid4())
+    plan = replace(a_plan(holder_carts_max=2), pools={"floor": 1000}, event_id=event_id)
+    one = world.build(plan)
+    both = sorted((one, world.build(plan, beside=one)), key=lambda venue: venue.session_id)
+    here, elsewhere = both if is_first else reversed(both)
+    carts = [elsewhere.fill(f"cart-{number}", {"a": ("standing", 1)}) for number in range(2)]
+    singles = [here.place(("standing", 1)) for _ in range(HOLDER_UNITS_MAX + 10)]
+    outcomes = in_one_group(world.store, *singles, *carts)
+    assert all(isinstance(outcome, Placed) for outcome in outcomes)
+    (outcome,) = in_one_group(world.store, here.fill("cart-3", {"a": ("standing", 1)}))
+    assert is_refused_by(outcome, "holder_carts_max")
+
+
+def test_holders_with_too_many_to_count_are_refused(
+    world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hold of this session, or a place on its waitlist, may be among what was not read."""
+    allowed = HoldPolicy(waitlist=True)
+    venue = world.build(Plan({"floor": 2}, {"standing": ("floor",)}, allowed))
+    placed(engine, venue.place(("standing", 2), holder=STRANGER))
+    waiting(engine, venue.place(("standing", 1)))
+    known = Ledger.holdings_for_session
+
+    def in_part(*about: Any) -> Holdings | None:
+        found = known(*about)
+        return found and replace(found, is_complete=False, has_all_carts=False)
+
+    monkeypatch.setattr(Ledger, "holdings_for_session", in_part)
+    assert is_refused_by(ask(engine, venue.place(("standing", 1))), "waiting_places_max")
+    strict = world.build(
+        Plan({"floor": 9}, {"standing": ("floor",)}, HoldPolicy(one_active_hold=True))
+    )
+    assert is_refused_by(ask(engine, strict.place(("standing", 1))), "one_active_hold")
+    slow = club(world, cooldown_seconds=60)
+    in_event = Ledger.holdings_in_event
+
+    def in_event_in_part(*about: Any) -> Holdings | None:
+        found = in_event(*about)
+        return found and replace(found, is_complete=False)
+
+    monkeypatch.setattr(Ledger, "holdings_in_event", in_event_in_part)
+    assert is_refused_by(ask(engine, slow.place(("standing", 1))), "cooldown_seconds")
+    monkeypatch.undo()
+    waiting(engine, venue.place(("standing", 1)))
+    placed(engine, strict.place(("standing", 1)))
+    placed(engine, slow.place(("standing", 1)))

@@ -7,8 +7,9 @@ import pytest
 
 from holdfast.domain.access.reach import Reach
 from holdfast.domain.group.command import Command
-from holdfast.domain.group.outcomes import CartEmptied
+from holdfast.domain.group.outcomes import CartEmptied, Waiting
 from holdfast.domain.ids import EventId, HoldId, SessionId
+from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused
@@ -88,3 +89,52 @@ def test_a_session_out_of_reach_looks_unknown(
         refusal = refused(engine, within(command, reach))
         assert refusal.code is RefusalCode.INVALID_SESSION
     assert world.pool(venue.pools["floor"]).held == 0
+
+
+def test_a_token_limits_what_its_holder_has_in_the_event(world: World, engine: Admission) -> None:
+    """Held, waited for and bought, with or without the token."""
+    plan = Plan({"floor": 10}, {"standing": ("floor",)}, HoldPolicy(waitlist=True))
+    venue = world.build(plan)
+    other = world.build(plan, beside=venue)
+    reach = Reach(BUYER, quantity_max=4)
+    first = placed(engine, within(venue.place(("standing", 2)), reach))
+    ask(engine, venue.convert(first.id))
+    ask(engine, within(other.fill(CART, {"item": ("standing", 1)}), reach))
+    for command in (
+        venue.place(("standing", 2)),
+        other.place(("standing", 2)),
+        other.fill(CART, {"item": ("standing", 3)}),
+        other.fill("another cart", {"item": ("standing", 2)}),
+    ):
+        refusal = refused(engine, within(command, reach))
+        assert refusal.details["policy"] == "holder_units_max"
+        assert (refusal.details["limit"], refusal.details["current"]) == (4, 3)
+    ask(engine, within(other.fill(CART, {"item": ("standing", 2)}), reach))
+    assert world.pool(other.pools["floor"]).held == 2
+    placed(engine, venue.place(("standing", 8), holder=STRANGER))
+    assert isinstance(ask(engine, within(venue.place(("standing", 1)), reach)), Refusal)
+    more = Reach(BUYER, quantity_max=5)
+    assert isinstance(ask(engine, within(venue.place(("standing", 1)), more)), Waiting)
+    assert isinstance(ask(engine, within(venue.place(("standing", 1)), more)), Refusal)
+    assert isinstance(ask(engine, venue.place(("standing", 1))), Waiting), "a key has no limit"
+
+
+def test_the_lower_of_the_limits_of_token_and_policy_applies(
+    world: World, engine: Admission
+) -> None:
+    policy = HoldPolicy(holder_units_max=3)
+    venue = world.build(Plan({"floor": 10}, {"standing": ("floor",)}, policy))
+    for token_max, applies in ((2, 2), (8, 3)):
+        command = within(venue.place(("standing", 4)), Reach(BUYER, quantity_max=token_max))
+        assert refused(engine, command).details["limit"] == applies
+
+
+def test_an_expired_cart_is_renewed_within_the_limit_of_the_token(
+    world: World, engine: Admission
+) -> None:
+    venue = venue_of(world)
+    ask(engine, venue.fill(CART, {"item": ("standing", 3)}))
+    world.let_pass(venue, 601)
+    refusal = refused(engine, within(venue.renew(CART), Reach(BUYER, quantity_max=2)))
+    assert refusal.details["limit"] == 2
+    placed(engine, within(venue.renew(CART), Reach(BUYER, quantity_max=3)))

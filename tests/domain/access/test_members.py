@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.domain.access.members import USERNAME_PATTERN, Grantor, Member, refuse_change
 from holdfast.domain.access.roles import MEANING_OF_ROLE, SCOPES_OF_ROLE, Role
-from holdfast.domain.access.scopes import ALL_SCOPES, Scope
+from holdfast.domain.access.scopes import ALL_SCOPES, SCOPE_SETS, Scope
 from holdfast.domain.ids import MemberId
 from holdfast.domain.refusal_codes import RefusalCode
 
@@ -93,3 +93,8 @@ def test_nobody_gives_or_takes_more_than_they_have(
     wanted = SCOPES_OF_ROLE[role] | SCOPES_OF_ROLE[becomes or role]
     refused = code(replace(MEMBER, role=role), becomes, 9, having(own))
     assert (refused == RefusalCode.SCOPE_NOT_HELD) == (not wanted <= SCOPES_OF_ROLE[own])
+
+
+def test_only_owners_forget_people() -> None:
+    assert [role for role in Role if Scope.PRIVACY_ERASE in SCOPES_OF_ROLE[role]] == [Role.OWNER]
+    assert [name for name, scopes in SCOPE_SETS.items() if Scope.PRIVACY_ERASE in scopes] == ["all"]

@@ -203,6 +203,46 @@ def test_drafts_are_not_shown_to_tokens(platform: Platform) -> None:
     assert browser.get(path).status_code == 200
 
 
+def test_a_token_carries_its_limit_of_tickets(platform: Platform) -> None:
+    sale = platform.on_sale(10)
+    issued = platform.made("/api/holder-tokens", {"user_id": "ada", "quantity_max": 3})
+    assert issued["quantity_max"] == 3
+    browser = Platform(platform.base_url, issued["token"], platform.organization_id).client
+    hold = {"session_id": sale.session_id, "ticket_type_id": sale.ticket_type_ids[0]}
+    assert browser.post("/api/holds", json={**hold, "quantity": 2}).status_code == 201
+    refused = browser.post("/api/holds", json={**hold, "quantity": 2})
+    problem = problem_of(refused, 409, "holder_limit_reached")
+    assert (problem["limit"], problem["current"]) == (3, 2)
+    for wrong in (0, 501, "3", 1.5):
+        body = {"user_id": "ada", "quantity_max": wrong}
+        answer = platform.client.post("/api/holder-tokens", json=body)
+        assert answer.status_code == 400, wrong
+
+
+@pytest.mark.parametrize("status", ["archived", "cancelled"])
+def test_a_draft_that_is_given_up_was_never_shown_to_tokens(
+    platform: Platform, status: str
+) -> None:
+    """One that was on sale still is."""
+    browser = platform.buyer()
+    for first, is_shown in (("draft", False), ("published", True)):
+        made = {"name": "Secret", "currency": "EUR", "status": first}
+        path = f"/api/events/{platform.made('/api/events', made)['event_id']}"
+        session = platform.made("/api/sessions", {"event_id": path[-36:], "name": "Friday"})
+        assert platform.client.patch(path, json={"status": status}).status_code == 200
+        assert platform.client.patch(path, json={"name": "Renamed"}).status_code == 200
+        shown = browser.get("/api/events").json()["data"]
+        assert (path[-36:] in {each["event_id"] for each in shown}) is is_shown
+        assert browser.get(path).status_code == (200 if is_shown else 404)
+        of_session = f"/api/sessions/{session['session_id']}"
+        assert browser.get(of_session).status_code == (200 if is_shown else 404)
+        listed = browser.get("/api/sessions").json()["data"]
+        assert (session in listed) is is_shown
+        hold = {"session_id": session["session_id"], "ticket_type_id": path[-36:], "quantity": 1}
+        codes = {True: {"event_not_available", "event_unavailable"}, False: {"invalid_session"}}
+        assert browser.post("/api/holds", json=hold).json()["error"] in codes[is_shown]
+
+
 def test_another_organizations_token_is_a_stranger(
     platform: Platform, neighbour: Platform, owner: Owner
 ) -> None:
@@ -308,20 +348,24 @@ def test_holder_and_mode_come_from_the_token(platform: Platform) -> None:
 
 
 def test_a_server_that_made_up_its_secret_issues_no_tokens(
-    server: RunningServer, tmp_path: Path
+    fresh_database_url: str, tmp_path: Path
 ) -> None:
     """They would end with its next restart, and on every other server."""
     unset = {"HOLDFAST_SECRET_KEY": "", "HOLDFAST_DUTIES": "none"}
-    with RunningServer(server.database_url, tmp_path / "log", unset) as running:
+    with RunningServer(fresh_database_url, tmp_path / "log", unset) as running:
         platform = new_platform(running.base_url, running.database_url)
         answer = platform.client.post("/api/holder-tokens", json={"user_id": "ada"})
         problem = problem_of(answer, 503, "tokens_unavailable")
         assert "HOLDFAST_SECRET_KEY" in problem["message"]
 
 
-def test_tokens_survive_a_rotation_of_the_secret(
-    platform: Platform, server: RunningServer, tmp_path: Path
-) -> None:
+def test_tokens_survive_a_rotation_of_the_secret(fresh_database_url: str, tmp_path: Path) -> None:
+    with RunningServer(fresh_database_url, tmp_path / "old") as server:
+        platform = new_platform(server.base_url, server.database_url)
+        rotate_the_secret(platform, server, tmp_path)
+
+
+def rotate_the_secret(platform: Platform, server: RunningServer, tmp_path: Path) -> None:
     token, sale = platform.token(user_id="ada"), platform.on_sale(5)
     body = {"session_id": sale.session_id, "ticket_type_id": sale.ticket_type_id, "quantity": 1}
     headers = {"Idempotency-Key": "click-1"}

@@ -134,3 +134,14 @@ def test_limits_count_the_client_behind_a_trusted_proxy(
     assert ask("198.51.100.3").status_code == 200
     audited = platform.client.get("/api/audit", headers={"X-Forwarded-For": "198.51.100.4"})
     assert audited.status_code == 200
+
+
+def test_a_limit_that_is_too_low_can_be_raised_again(platform: Platform) -> None:
+    def limit(rate: str | None) -> int:
+        sent = {"rate_requests_per_key": rate}
+        return platform.client.patch("/api/organization", json=sent).status_code
+
+    assert limit("1/86400") == 200
+    wait_until(lambda: platform.client.get("/api/holds").status_code == 429, "the limit counts")
+    assert limit(None) == 200
+    wait_until(lambda: platform.client.get("/api/holds").status_code == 200, "the limit is gone")

@@ -55,6 +55,7 @@ def test_a_refused_attempt_is_found_by_each_of_its_fields(story: Story) -> None:
         {"action": "hold.create_failed"},
         {"user_id": "bob-7", "error": "insufficient_inventory", "outcome": "refused"},
         {"user_id": "bob-7", "session_id": sale.session_id, "ip": "127.0.0.1"},
+        {"user_id": "bob-7", "user_agent": entry["user_agent"]},
         {"user_id": "bob-7", "actor": entry["actor"], "created_from": entry["created_at"]},
     ]
     for query in queries:
@@ -67,7 +68,12 @@ def test_a_refused_attempt_is_found_by_each_of_its_fields(story: Story) -> None:
         }[by]
         assert entry in found(platform, **{by: wanted}, outcome="refused"), by
         assert found(platform, **{by: str(uuid4())}) == []
-    for query in ({"user_id": "bob-8"}, {"user_id": "bob-7", "outcome": "done"}):
+    others: list[dict[str, Any]] = [
+        {"user_id": "bob-8"},
+        {"user_id": "bob-7", "outcome": "done"},
+        {"user_id": "bob-7", "user_agent": "curl/8"},
+    ]
+    for query in others:
         assert found(platform, **query) == []
 
 

@@ -67,6 +67,7 @@ def test_an_event_keeps_its_own_policy(platform: Platform) -> None:
         ({"mail_name": " "}, "validation_error", "mail_name"),
         ({"mail_reply_to": "nobody"}, "validation_error", "mail_reply_to"),
         ({"pay_url": "javascript:alert(1)"}, "validation_error", "pay_url"),
+        ({"cart_url": "https://u:p@a.example/"}, "validation_error", "cart_url"),
         ({"pay_url": "https://a.example/{hold_id.x}"}, "validation_error", "pay_url"),
         ({"mode": "live"}, "validation_error", "body"),
         ({"organization_id": "x"}, "validation_error", "body"),

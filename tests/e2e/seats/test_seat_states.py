@@ -112,6 +112,8 @@ class TestBlocking:
         }
         assert hall.status("Stalls A 1") == "blocked"
         assert hall.read("Stalls A 1")["blocked_reason"] == "Camera"
+        shown = hall.platform.buyer().get(hall.seat_path("Stalls A 1")).json()
+        assert (shown["status"], "blocked_reason" in shown) == ("blocked", False)
         again = hall.block("Stalls A 2", "Stalls A 3").json()
         assert again["blocked_seat_ids"] == hall.seats("Stalls A 3")
         assert again["unchanged_seat_ids"] == hall.seats("Stalls A 2")

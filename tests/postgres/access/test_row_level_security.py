@@ -222,7 +222,7 @@ def test_nothing_can_be_written_for_another_organization(neighbours: Neighbours)
 
 ORDERING = {
     "checkout": "(%s, gen_random_uuid(), ARRAY[gen_random_uuid()], now())",
-    "purchase_order": """(%s, gen_random_uuid(), NULL, ARRAY[gen_random_uuid()], NULL, 'ann', 0,
+    "purchase_order": """(%s, gen_random_uuid(), NULL, ARRAY[gen_random_uuid()], 'ann', 0,
         'EUR', NULL, now())""",
     "ticket": """(%s, gen_random_uuid(), (SELECT order_id FROM ticket LIMIT 1), 99,
         gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), NULL, 0, repeat('X', 26))""",
@@ -301,7 +301,7 @@ def test_operators_see_all_tickets_but_no_codes_or_names(neighbours: Neighbours)
         operator.execute("SET ROLE holdfast_operator")
         seen = {row[0] for row in operator.execute("SELECT DISTINCT order_id FROM ticket")}
         assert seen == {neighbours.my_order.id, neighbours.their_order.id}
-        for column in ("code", "attendee_name", "attendee_email", "*"):
+        for column in ("code", "attendee", "attendee_key", "*"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 operator.execute(f"SELECT {column} FROM ticket".encode())
 

@@ -2,6 +2,7 @@
 bounded number of entries."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,7 +11,9 @@ import psycopg
 import pytest
 
 from holdfast.adapters.postgres.audit import reader
-from holdfast.adapters.postgres.audit.reader import audit_query
+from holdfast.adapters.postgres.audit.reader import PostgresAudit, audit_query
+from holdfast.adapters.postgres.connections.connection import OWNER_AT_WORK
+from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.ids import (
     EventId,
@@ -22,7 +25,8 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.values import EmailAddress, Holder
-from holdfast.ports.audit.reader import AuditFilter, AuditOutcome, AuditPosition
+from holdfast.ports.audit.reader import AuditEntry, AuditFilter, AuditOutcome, AuditPosition
+from tests.contract.worlds import PostgresWorld
 from tests.support.databases import DatabaseFactory
 
 ENTRIES = 50_000
@@ -31,7 +35,8 @@ HOLDS = 5_000
 SEATS = 20
 REFUSED_EVERY = 10
 ANN = Holder(EmailAddress("ann@example.com"))
-HASHES = HolderHashes("a secret of the installation, 32")
+SECRET = "a secret of the installation, 32"
+HASHES = HolderHashes(SECRET)
 
 # One entry per second. Entries of one hold or seat are close in time. Every tenth was refused, one
 # of a thousand to Ann.
@@ -70,11 +75,11 @@ class LargeAudit:
         )
 
     def plan(
-        self, only: AuditFilter, before: AuditPosition | None = None
+        self, only: AuditFilter, before: AuditPosition | None = None, *, is_search: bool = False
     ) -> tuple[set[str], int, int]:
         """The indexes that find something, the most rows that any step reads, and the rows of the
         answer."""
-        query = audit_query(self.organization_id, only, PAGE, before, HASHES)
+        query = audit_query(self.organization_id, only, PAGE, before, HASHES, is_search=is_search)
         explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {query.entries}".encode()
         row = self.connection.execute(explain, query.names).fetchone()
         assert row is not None
@@ -177,12 +182,24 @@ def test_refused_attempts_have_an_index_of_their_own(large: LargeAudit, only: Au
     assert rows == found == PAGE
 
 
+@pytest.mark.parametrize("name", ["hold_id", "seat_id"])
+def test_a_search_for_a_person_with_many_holds_uses_the_index_of_what_else_is_given(
+    large: LargeAudit, name: str
+) -> None:
+    given: dict[str, Any] = {"hold_id": large.holds[0], "seat_id": large.seats[0]}
+    only = AuditFilter(email=ANN.email, **{name: given[name]})
+    indexes, rows, _ = large.plan(only, is_search=True)
+    assert indexes == {f"audit_by_{name.removesuffix('_id')}"}
+    assert rows <= ENTRIES // min(HOLDS, SEATS)
+
+
 NOBODY = UUID(int=1)
 UNINDEXED: dict[str, Any] = {
     "action": "no.such",
     "actor": "nobody",
     "acting_user": "nobody",
     "ip": "203.0.113.7",
+    "user_agent": "nobody/1.0",
     "request_id": "none",
     "session_id": SessionId(NOBODY),
     "event_id": EventId(NOBODY),
@@ -203,6 +220,65 @@ def test_a_filter_without_an_index_reads_a_bounded_number_of_entries(
     _, rows, found = large.plan(AuditFilter(**{name: UNINDEXED[name]}))
     is_rare = name != "outcome"
     assert not is_rare or (rows > 1_000 and not found), "control: without the bound it reads on"
+
+
+BUSY = Holder(EmailAddress("busy@example.com"))
+# Client-chosen ids: the newest hold has the lowest.
+HELD = """
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, email_key, cart_token,
+    quantity, total_minor, currency, status, version, created_at, updated_at, held_at, expires_at,
+    due_at, cancelled_at)
+SELECT %(organization)s, lpad(to_hex(1000000 - n), 32, '0')::uuid, %(session)s, 'B' || n, '',
+    %(key)s::uuid, 'busy', 1, 100, 'EUR', 'cancelled', 1, now() - interval '1 day', now(), now(),
+    now(), now(), now()
+FROM generate_series(1, %(count)s) AS n
+"""
+OF_HOLDS = """
+INSERT INTO audit (organization_id, at, action, hold_id, actor, request_id, new)
+SELECT organization_id, now() - make_interval(secs => right(reference, -1)::integer),
+    'hold.created', id, 'test', 'r', '{}' FROM hold WHERE organization_id = %s
+"""
+
+
+@pytest.mark.parametrize("count", [reader.HOLDS_MAX, reader.HOLDS_MAX + 100])
+@pytest.mark.parametrize("only", [AuditFilter(email=BUSY.email), AuditFilter(cart_token="busy")])
+def test_the_entries_of_many_holds_are_all_found_in_order(
+    fresh_database_url: str, monkeypatch: pytest.MonkeyPatch, count: int, only: AuditFilter
+) -> None:
+    """However many pages that takes."""
+    monkeypatch.setattr(reader, "EXAMINED_MAX", 150)
+    with closing(PostgresWorld(fresh_database_url)) as world:
+        venue = world.venue({"floor": 1}, {"standing": ("floor",)})
+        with psycopg.connect(world.url, autocommit=True) as owner:
+            owner.execute(OWNER_AT_WORK)
+            session = {"organization": venue.organization_id, "session": venue.session_id}
+            (key, _) = HASHES.of(venue.organization_id, BUSY)
+            owner.execute(HELD, {**session, "key": key, "count": count})
+            owner.execute(OF_HOLDS, [venue.organization_id])
+        database = Database(world.url)
+        database.open()
+        audit, position = PostgresAudit(database, HASHES), None
+        found: list[AuditEntry] = []
+        while True:
+            part = audit.entries(venue.organization_id, only, 100, position)
+            found += part.entries
+            position = part.next
+            if position is None:
+                break
+        database.close()
+    assert len(found) == count
+    assert [each.at for each in found] == sorted((each.at for each in found), reverse=True)
+
+
+def test_attempts_recorded_with_an_older_secret_are_found(large: LargeAudit) -> None:
+    rotated = HolderHashes(
+        "the next secret of the installation", "a secret of the installation, 32"
+    )
+    query = audit_query(large.organization_id, AuditFilter(email=ANN.email), PAGE, None, rotated)
+    assert len(large.connection.execute(query.entries, query.names).fetchall()) == PAGE
+    forgotten = HolderHashes("the next secret of the installation")
+    query = audit_query(large.organization_id, AuditFilter(email=ANN.email), PAGE, None, forgotten)
+    assert large.connection.execute(query.entries, query.names).fetchall() == []
 
 
 def test_every_filter_is_in_one_of_these_tests() -> None:

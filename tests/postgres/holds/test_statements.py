@@ -1,5 +1,6 @@
 """The hot statements read only as many rows as the group has, even on tables without statistics."""
 
+from hashlib import md5
 from uuid import UUID, uuid4
 
 import pytest
@@ -23,13 +24,20 @@ from tests.postgres.large import (
 )
 
 SOLD = """
-INSERT INTO hold (organization_id, id, session_id, reference, customer_email, user_id, quantity,
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, email_key,
+    user_id, quantity,
     total_minor, currency, status, version, created_at, updated_at, held_at, expires_at, due_at)
-SELECT %(organization)s, gen_random_uuid(), %(session)s, gen_random_uuid()::text, %(email)s,
+SELECT %(organization)s, gen_random_uuid(), %(session)s, gen_random_uuid()::text,
+    '\\x00' || convert_to(%(email)s, 'UTF8'), md5(%(email)s::text)::uuid,
     %(user)s, 1, 4500, 'EUR', %(status)s, 1, now() - interval '1 day', now(), now(),
     now() + make_interval(mins => %(minutes)s), now() + make_interval(mins => %(minutes)s)
 FROM generate_series(1, %(count)s)
 """
+
+
+def key_of(address: str) -> str:
+    """As the statements above compute it."""
+    return md5(address.encode(), usedforsecurity=False).hexdigest()
 
 
 @pytest.mark.parametrize("name", sorted(HOT))
@@ -106,7 +114,7 @@ def test_the_live_holds_of_a_holder_are_found_without_reading_others(
         [is_by_email],
     ).fetchone()
     assert row is not None
-    holder = row[2] if is_by_email else row[3]
+    holder = str(row[2]) if is_by_email else row[3]
     query = getattr(statements, name)
     people = ([row[0]], [row[1]], [None], [holder])
     assert large.engine_rows(query, people)[0][1]
@@ -134,9 +142,9 @@ def test_the_open_holds_of_a_box_office_are_found_without_its_history(
     ):
         large.owner.execute(SOLD, {**made, "status": status, "count": count, "minutes": ends_in})
     query = getattr(statements, name)
-    holder = user or made["email"]
+    holder = user or key_of(str(made["email"]))
     people = ([made["organization"]], [made["session"]], [None], [holder])
-    ((_, live, sold, given_up_at),) = large.engine_rows(query, people)
+    ((_, live, sold, given_up_at, _),) = large.engine_rows(query, people)
     assert (len(live), sold, given_up_at) == (2, 0, None)
     nodes = large.plan(large.engine, query, people, measured=True)
     of_holds = [node for node in nodes if node.get("Relation Name") == "hold"]
@@ -144,10 +152,12 @@ def test_the_open_holds_of_a_box_office_are_found_without_its_history(
 
 
 GIVEN_UP = """
-INSERT INTO hold (organization_id, id, session_id, reference, customer_email, user_id, quantity,
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, email_key,
+    user_id, quantity,
     total_minor, currency, status, version, created_at, updated_at, held_at, expires_at, due_at,
     cancelled_at, given_up_at)
-SELECT %(organization)s, gen_random_uuid(), %(session)s, gen_random_uuid()::text, %(email)s,
+SELECT %(organization)s, gen_random_uuid(), %(session)s, gen_random_uuid()::text,
+    '\\x00' || convert_to(%(email)s, 'UTF8'), md5(%(email)s::text)::uuid,
     %(user)s, 1, 4500, 'EUR', 'cancelled', 1, now() - interval '1 day', now(), now(),
     now() + interval '1 day', now() + interval '1 day', now(), now() - make_interval(secs => n)
 FROM generate_series(1, %(count)s) AS n
@@ -183,13 +193,13 @@ def test_what_a_bot_has_in_an_event_is_counted_without_its_history(large: Large,
         [large.organization_id] * 2,
         [second.session_id, first.session_id],
         [event_id, None],
-        ["bot" if is_by_user else "bot@example.com"] * 2,
+        ["bot" if is_by_user else key_of("bot@example.com")] * 2,
     )
     event, session = large.engine_rows(query, people)
     assert (len(event[1]), event[2]) == (2, 7)
     (latest,) = large.owner.execute("SELECT max(given_up_at) FROM hold").fetchone() or (None,)
     assert event[3] == latest
-    assert session[1:] == (None, 0, None), "a session alone: nothing live, the rest is not counted"
+    assert session[1:4] == (None, 0, None), "a session alone: nothing live, the rest is not counted"
     nodes = large.plan(large.engine, query, people, measured=True)
     assert all(node["Node Type"] != "Seq Scan" for node in nodes)
     of_holds = [node for node in nodes if node.get("Relation Name") == "hold"]
@@ -214,6 +224,7 @@ def test_the_sessions_of_an_event_where_a_holder_has_nothing_are_not_looked_into
         "minutes": 5,
         "count": 2,
     }
+    asked = holder if made["user"] else key_of(holder)
     event_id, sessions = large.sessions_of_event()
     assert len(sessions) >= SESSIONS
     for session in sessions[:3]:
@@ -222,13 +233,92 @@ def test_the_sessions_of_an_event_where_a_holder_has_nothing_are_not_looked_into
     for session in sessions[:300]:
         large.owner.execute(SOLD, {**other, "session": session})
     query = getattr(statements, name)
-    people = ([large.organization_id], [sessions[-1]], [event_id], [holder])
-    ((_, live, sold, _),) = large.engine_rows(query, people)
+    people = ([large.organization_id], [sessions[-1]], [event_id], [asked])
+    ((_, live, sold, *_),) = large.engine_rows(query, people)
     assert (len(live), sold) == (6, 0)
     nodes = large.plan(large.engine, query, people, measured=True)
     assert all(node["Node Type"] != "Seq Scan" for node in nodes)
-    assert max(node["Actual Loops"] for node in nodes) <= 4, "of its three sessions, and the end"
+    assert max(node["Actual Loops"] for node in nodes) <= 5, (
+        "of its three sessions, the first, and the end"
+    )
     assert touched(nodes) <= 6
+
+
+VISITED = """
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, email_key, user_id,
+    quantity, total_minor, currency, status, version, created_at, updated_at, held_at, expires_at,
+    due_at, cancelled_at)
+SELECT %(organization)s, gen_random_uuid(), session_id, gen_random_uuid()::text,
+    '\\x00' || convert_to(%(email)s, 'UTF8'), md5(%(email)s::text)::uuid, %(user)s,
+    1, 4500, 'EUR', 'cancelled', 1, now() - interval '1 day', now(), now(), now(), now(), now()
+FROM unnest(%(sessions)s::uuid[]) AS session_id
+"""
+
+
+def visited(large: Large, name: str, sessions: list[UUID]) -> str:
+    holder = f"{uuid4()}@example.com"
+    user = holder if name == "HOLDINGS_BY_USER" else None
+    made = {"organization": large.organization_id, "email": holder, "user": user}
+    large.owner.execute(VISITED, {**made, "sessions": sessions})
+    return user or key_of(holder)
+
+
+@pytest.mark.parametrize("name", ["HOLDINGS_BY_EMAIL", "HOLDINGS_BY_USER"])
+def test_a_long_history_in_other_events_is_jumped_over(large: Large, name: str) -> None:
+    """On tables without statistics. The holder was in two thousand sessions of another event."""
+    _, elsewhere = large.sessions_of_event()
+    event_id = EventId(uuid4())
+    venue = large.world.build(Plan({}, {}, event_id=event_id), beside=large.venue)
+    holder = visited(large, name, [*elsewhere, venue.session_id])
+    query = getattr(statements, name)
+    people = ([large.organization_id], [venue.session_id], [event_id], [holder])
+    ((_, live, sold, _, are_too_many),) = large.engine_rows(query, people)
+    assert (live, sold, are_too_many) == (None, 0, False)
+    nodes = large.plan(large.engine, query, people, measured=True)
+    assert max(node["Actual Loops"] for node in nodes) <= 4
+    assert touched(nodes) <= 4
+
+
+@pytest.mark.parametrize("name", ["HOLDINGS_BY_EMAIL", "HOLDINGS_BY_USER"])
+def test_a_long_history_between_the_sessions_of_an_event_does_not_count(
+    large: Large, name: str
+) -> None:
+    """The holder was in a thousand sessions elsewhere, whose ids lie between those of the event."""
+    event_id, sessions = large.sessions_of_event()
+    elsewhere = [uuid4() for _ in range(1_000)]
+    holder = visited(large, name, [*elsewhere, *sessions[:3]])
+    query = getattr(statements, name)
+    people = ([large.organization_id], [sessions[0]], [event_id], [holder])
+    ((_, live, sold, given_up_at, are_too_many),) = large.engine_rows(query, people)
+    assert (live, sold, given_up_at, are_too_many) == (None, 0, None, False)
+    nodes = large.plan(large.engine, query, people, measured=True)
+    of_holds = [node for node in nodes if node.get("Relation Name") == "hold"]
+    assert sorted(node["Actual Loops"] for node in of_holds)[-2] <= 4, "only the walk passes them"
+
+
+@pytest.mark.parametrize("name", ["HOLDINGS_BY_EMAIL", "HOLDINGS_BY_USER"])
+def test_a_walk_that_is_too_long_ends(large: Large, name: str) -> None:
+    event_id, sessions = large.sessions_of_event()
+    holder = visited(large, name, [uuid4() for _ in range(1_000)])
+    people = ([large.organization_id], [sessions[0]], [event_id], [holder])
+    bounded = getattr(statements, name).replace(str(statements.WALK_MAX), "100")
+    assert large.engine_rows(bounded, people)[0][4], "and the decision knows"
+    nodes = large.plan(large.engine, bounded, people, measured=True)
+    assert max(node["Actual Loops"] for node in nodes) <= 101
+
+
+@pytest.mark.parametrize("name", ["HOLDINGS_BY_EMAIL", "HOLDINGS_BY_USER"])
+def test_a_holder_of_too_many_sessions_of_an_event_is_counted_in_part(
+    large: Large, name: str
+) -> None:
+    event_id, sessions = large.sessions_of_event()
+    holder = visited(large, name, sessions)
+    query = getattr(statements, name)
+    people = ([large.organization_id], [sessions[0]], [event_id], [holder])
+    assert large.engine_rows(query, people)[0][4], "and the decision knows"
+    nodes = large.plan(large.engine, query, people, measured=True)
+    assert max(node["Actual Loops"] for node in nodes) <= statements.HOLDINGS_MAX + 1
+    assert touched(nodes) <= 2 * (statements.HOLDINGS_MAX + 1)
 
 
 def test_lapsed_units_are_summed_up_to_the_current_second(large: Large) -> None:
@@ -303,9 +393,9 @@ def test_changed_queues_and_waiting_places_are_written_by_key(large: Large) -> N
     )
     now = large.owner.execute("SELECT now()").fetchone()
     assert now is not None
-    emails = ["somebody@example.com"] * GROUP
+    address = ["\\x00"] * GROUP, [UUID(int=7)] * GROUP
     sums, times = ([1] * GROUP, [4500] * GROUP), [now[0]] * GROUP
-    contents = (organizations, ids, *sums, times, emails, ["{}"] * GROUP)
+    contents = (organizations, ids, *sums, times, ["{}"] * GROUP, *address)
     queues, sessions = [UUID(int=1)], [large.venue.session_id]
     writes = {
         write_statements.UPDATE_CONTENTS: contents,

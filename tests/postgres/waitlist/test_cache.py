@@ -20,6 +20,7 @@ from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import SessionKey
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
+from holdfast.ports.privacy.addresses import Addresses
 from holdfast.ports.store import CommitState, CommitUnknown, Rejected
 from tests.contract.venues import Plan
 from tests.contract.worlds import PostgresWorld
@@ -63,9 +64,11 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[list[SessionKey]]:
     """The sessions whose queues were read, all of them."""
     read: list[list[SessionKey]] = []
 
-    def recorded(connection: Statements, keys: list[SessionKey]) -> QueueQueries:
+    def recorded(
+        connection: Statements, keys: list[SessionKey], addresses: Addresses
+    ) -> QueueQueries:
         read.append(keys)
-        return QueueQueries(connection, keys)
+        return QueueQueries(connection, keys, addresses)
 
     monkeypatch.setattr(cache_module, "QueueQueries", recorded)
     return read

@@ -5,22 +5,25 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+from holdfast.adapters.embedded import EmbeddedValkey
 from holdfast.adapters.postgres.engine.group import PostgresGroup
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import ResourceKind
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.group.outcomes import Extended, Outcome, Placed
+from holdfast.domain.group.outcomes import Extended, Outcome, Placed, Waiting
+from holdfast.domain.holds.holdings import LiveHold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import HoldPolicy, PolicyOverride, nearest_policy
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.store import GroupWrites
-from tests.contract.venues import Plan, Venue
+from tests.contract.venues import STRANGER, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.race.guards import TwoEngines, slowly, unlocked, without
 from tests.race.last_moment import set_ends
@@ -189,6 +192,54 @@ def test_control_without_the_holder_lock_it_does_not_count(
     assert isinstance(outcome, Placed)
 
 
+def after_a_promotion_in_time(
+    two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
+) -> Outcome | None:
+    """A party that waits for all the tickets that are allowed is promoted in time. That is decided,
+    but not committed, when its waiting time is up and it asks another server for one more."""
+    world, (first, second) = two_engines
+    policy = nearest_policy(PolicyOverride(holder_units_max=7, waitlist=True))
+    plan = Plan({"floor": 7, "hall": 10}, {"standing": ("floor",), "seated": ("hall",)}, policy)
+    night = world.build(plan)
+    other = world.build(plan, beside=night)
+    sold_out = first.submit(night.place(("standing", 7), holder=STRANGER)).result(ANSWER_SECONDS)
+    assert isinstance(sold_out.outcome, Placed)
+    joined = first.submit(night.place(("standing", 7))).result(ANSWER_SECONDS).outcome
+    assert isinstance(joined, Waiting)
+    hold_id = joined.hold.id
+    stopped = Stopped(monkeypatch, {hold_id})
+    with psycopg.connect(world.url, autocommit=True) as owner:
+        set_ends(owner, night, [hold_id], 0.5)
+        freed = first.submit(night.release(sold_out.outcome.hold.id))
+        assert stopped.decided.wait(ANSWER_SECONDS)
+        owner.execute("SELECT pg_sleep_until(expires_at) FROM hold WHERE id = %s", [hold_id])
+    more = second.submit(other.place(("seated", 1)))
+    assert stopped.others.wait(ANSWER_SECONDS)
+    outcome = more.result(ANSWER_SECONDS).outcome
+    stopped.may_commit.set()
+    assert not isinstance(freed.result(ANSWER_SECONDS).outcome, Refusal)
+    with psycopg.connect(world.url) as owner:
+        status = owner.execute("SELECT status FROM hold WHERE id = %s", [hold_id]).fetchone()
+    assert status == ("active",), "it was promoted in time"
+    return outcome
+
+
+def test_a_party_that_is_promoted_at_the_last_moment_counts(
+    two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = after_a_promotion_in_time(two_engines, monkeypatch)
+    assert isinstance(outcome, Refusal)
+    assert outcome.details["current"] == 7
+
+
+def test_control_if_waiting_ends_on_the_second_it_does_not_count(
+    two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LiveHold, "counts", lambda hold, now: now < hold.expires_at)
+    outcome = after_a_promotion_in_time(two_engines, monkeypatch)
+    assert isinstance(outcome, Placed)
+
+
 def extensions(two_engines: TwoEngines, limit: int) -> int:
     """Extend one hold many times at once; how often that succeeded."""
     world, _ = two_engines
@@ -231,13 +282,17 @@ def limited_sale(platform: Platform) -> Sale:
     return platform.on_sale(*[1000] * 8, hold_policy={"holder_units_max": 7})
 
 
-def test_a_thousand_clients_of_one_holder_get_no_more_than_the_limit(
-    databases: DatabaseFactory, make_server: Callable[..., RunningServer]
-) -> None:
-    server = make_server(databases.fresh(), **TWO_PROCESSES).start()
+def a_thousand_clients(server: RunningServer, after_a_third: Callable[[], object]) -> None:
     platform = new_platform(server.base_url, server.database_url)
-    sale, crowd = limited_sale(platform), Crowd(platform, REQUESTS)
-    replies = crowd.all_at_once(partial(fan, crowd, sale))
+    sale, crowd, answered = limited_sale(platform), Crowd(platform, REQUESTS), count(1)
+
+    def send(number: int) -> Reply:
+        reply = fan(crowd, sale, number)
+        if next(answered) == REQUESTS // 3:
+            after_a_third()
+        return reply
+
+    replies = crowd.all_at_once(send)
     crowd.close()
     assert Counter(reply.status for reply in replies) == {201: 7, 409: REQUESTS - 7}
     refusals = [reply.json() for reply in replies if reply.status == 409]
@@ -245,6 +300,22 @@ def test_a_thousand_clients_of_one_holder_get_no_more_than_the_limit(
         ("holder_limit_reached", 7, 7)
     }
     assert_sound(server.database_url)
+
+
+def test_a_thousand_clients_of_one_holder_get_no_more_than_the_limit(
+    databases: DatabaseFactory, make_server: Callable[..., RunningServer]
+) -> None:
+    server = make_server(databases.fresh(), **TWO_PROCESSES).start()
+    a_thousand_clients(server, lambda: None)
+
+
+def test_with_valkey_killed_in_the_middle_they_get_no_more_either(
+    databases: DatabaseFactory, make_server: Callable[..., RunningServer], tmp_path: Path
+) -> None:
+    with EmbeddedValkey(tmp_path / "valkey") as valkey:
+        environment = {**TWO_PROCESSES, "REDIS_URL": valkey.url}
+        server = make_server(databases.fresh(), **environment).start()
+        a_thousand_clients(server, valkey.kill)
 
 
 def test_control_without_the_holder_lock_they_get_more(

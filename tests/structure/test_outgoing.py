@@ -1,0 +1,38 @@
+"""Holdfast fetches no URL that a caller sends: it has no HTTP client at all."""
+
+import ast
+from collections.abc import Iterator
+
+from tests.structure.test_sizes import MODULES
+
+HTTP_CLIENTS = {"aiohttp", "http.client", "httpx", "requests", "urllib.request", "urllib3"}
+
+
+def imported(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+
+
+def clients_in(source: str) -> set[str]:
+    return {
+        client
+        for name in imported(source)
+        for client in HTTP_CLIENTS
+        if name == client or name.startswith(f"{client}.")
+    }
+
+
+def test_no_module_imports_an_http_client() -> None:
+    found = {str(path): clients_in(path.read_text()) for path in MODULES}
+    assert len(found) > 100
+    assert {path: clients for path, clients in found.items() if clients} == {}
+
+
+def test_the_check_finds_each_way_to_import_one() -> None:
+    for source in ("import httpx", "from urllib import request", "from http.client import x"):
+        assert clients_in(source), source
+    assert not clients_in("from urllib.parse import quote")
