@@ -4,7 +4,7 @@
 SELECT nextval('bench_lapsed') AS n \gset
 BEGIN;
 SELECT set_config('holdfast.organizations', '{@organization@}', true);
-SELECT h.expires_at AS ends, l.pool_ids[1] AS pool, h.session_id AS session
+SELECT h.expires_at AS ends, l.pool_ids[1] AS pool, h.session_id AS session, l.ticket_type_id AS kind
     FROM hold h JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
     WHERE h.organization_id = '@organization@'
         AND h.id = ('b0000000-0000-4000-8005-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid
@@ -19,9 +19,12 @@ INSERT INTO outbox (organization_id, event_id, hold_id, version, type, partition
         :n::bigint % 8, now(),
         jsonb_build_object('hold_id', :n::bigint, 'session_id', :session::text, 'ticket_type_id', :session::text,
             'quantity', 1));
-INSERT INTO audit (organization_id, at, action, hold_id, actor, request_id, old, new)
+INSERT INTO audit (organization_id, at, action, hold_id, session_id, ticket_type_ids, holder,
+        holder_email, actor, request_id, old, new)
     VALUES ('@organization@', now(), 'hold.expired',
-        ('b0000000-0000-4000-8005-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid, 'reaper', 'run',
+        ('b0000000-0000-4000-8005-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid, :session::uuid,
+        ARRAY[:kind::uuid], md5('holder' || :n::bigint)::uuid, md5('email' || :n::bigint)::uuid,
+        'reaper', 'run',
         jsonb_build_object('status', 'active', 'version', 1, 'quantity', 1, 'expires_at', :ends::text),
         jsonb_build_object('status', 'expired', 'version', 2, 'quantity', 1, 'expires_at', :ends::text));
 UPDATE pool SET held = held - 1 WHERE organization_id = '@organization@' AND id = :pool::uuid;

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from uuid import UUID
 
 from bench.lab import ORGANIZATION_ID, SESSION_ID, Lab, pool_id, ticket_type_id
 from holdfast.domain.waitlist.queues import queue_id_of
@@ -11,15 +12,18 @@ SPREAD_SECONDS = 600
 HOUR_SECONDS = 3600
 
 HOLD = """
-COPY hold (organization_id, id, session_id, reference, customer_email, quantity, total_minor,
+COPY hold (organization_id, id, session_id, reference, customer_email, email_key,
+    quantity, total_minor,
     currency, status, version, created_at, updated_at, held_at, expires_at, due_at) FROM STDIN
 """
 # Parties on the waitlist of the first pool, which is sold out.
 WAITING = """
-INSERT INTO hold (organization_id, id, session_id, reference, customer_email, quantity, total_minor,
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, email_key,
+    quantity, total_minor,
     currency, status, version, created_at, updated_at, expires_at, due_at)
 SELECT %(organization)s, ('b0000000-0000-4000-8006-' || lpad(to_hex(n), 12, '0'))::uuid,
-    %(session)s, 'W' || n, 'waiting' || n || '@example.com', 1, 4500, 'EUR', 'waiting', 1,
+    %(session)s, 'W' || n, '\\x00' || convert_to('waiting' || n || '@example.com', 'UTF8'),
+    md5('waiting' || n || '@example.com')::uuid, 1, 4500, 'EUR', 'waiting', 1,
     since, since, date_trunc('second', now()) + interval '1 day',
     date_trunc('second', now()) + interval '1 day'
 FROM (SELECT n, now() - interval '1 hour' + n * interval '1 ms' AS since
@@ -183,6 +187,6 @@ def _lines(count: int, now: float, first_end: float) -> Iterator[str]:
         end = datetime.fromtimestamp(first_end + number % SPREAD_SECONDS, UTC).isoformat()
         yield (
             f"{ORGANIZATION_ID}\tb0000000-0000-4000-8005-{number:012x}\t{SESSION_ID}\tL{number}\t"
-            f"live{number}@example.com\t1\t4500\tEUR\tactive\t1\t{created}\t{created}\t{created}\t"
+            f"\\\\x00{f'live{number}@example.com'.encode().hex()}\t{UUID(int=number)}\t1\t4500\tEUR\tactive\t1\t{created}\t{created}\t{created}\t"
             f"{end}\t{end}\n"
         )

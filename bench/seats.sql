@@ -6,10 +6,12 @@ BEGIN;
 SELECT set_config('holdfast.organizations', '{@organization@}', true);
 SELECT fingerprint FROM idempotency WHERE organization_id = '@organization@'
     AND digest = ('b0000000-0000-4000-8004-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid;
-INSERT INTO hold (organization_id, id, session_id, reference, customer_email, quantity, total_minor,
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, email_key, quantity, total_minor,
         currency, status, version, created_at, updated_at, held_at, expires_at, warn_at, due_at)
     VALUES ('@organization@', ('b0000000-0000-4000-8003-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid,
-        '@session@', to_hex(:n::bigint), 'buyer' || :n::bigint || '@example.com', @count@,
+        '@session@', to_hex(:n::bigint),
+        decode(repeat('01', 33), 'hex') || convert_to('buyer' || :n::bigint || '@example.com', 'UTF8'),
+        md5('buyer' || :n::bigint || '@example.com')::uuid, @count@,
         @count@ * 4500, 'EUR', 'active', 1,
         now(), now(), now(), date_trunc('second', now()) + interval '601 seconds',
         date_trunc('second', now()) + interval '541 seconds',
@@ -31,12 +33,14 @@ INSERT INTO outbox (organization_id, event_id, hold_id, seat_id, version, type, 
             'quantity', @count@, 'customer_email', 'buyer' || :n::bigint || '@example.com',
             'expires_at', now())
     FROM generate_series(0, @count@) AS i;
-INSERT INTO audit (organization_id, at, action, hold_id, seat_id, actor, request_id, ip, user_agent, new)
+INSERT INTO audit (organization_id, at, action, hold_id, seat_id, session_id, ticket_type_ids, holder,
+        holder_email, actor, request_id, ip, user_agent, new)
     SELECT '@organization@', now(), CASE WHEN i > 0 THEN 'seat_reserved' ELSE 'hold.created' END,
         ('b0000000-0000-4000-8003-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid,
         CASE WHEN i > 0 THEN
             ('b0000000-0000-4000-8012-' || lpad(to_hex(:first::bigint + i - 1), 12, '0'))::uuid END,
-        'key @session@', '@session@', '127.0.0.1', 'pgbench',
+        '@session@', ARRAY['@ticket_type@'::uuid], md5('holder' || :n::bigint)::uuid,
+        md5('email' || :n::bigint)::uuid, 'key @session@', '@session@', '127.0.0.1', 'pgbench',
         jsonb_build_object('status', 'active', 'version', 1, 'quantity', @count@, 'expires_at', now())
     FROM generate_series(0, @count@) AS i;
 INSERT INTO idempotency VALUES ('@organization@',

@@ -27,7 +27,7 @@ INSERT INTO outbox (organization_id, event_id, hold_id, version, type, partition
 SELECT organization_id, gen_random_uuid(), id, 1, 'hold.created',
     get_byte(uuid_send(id), 15) % {PARTITIONS}, now(),
     jsonb_build_object('hold_id', id, 'session_id', session_id, 'ticket_type_id', session_id,
-        'quantity', 1, 'customer_email', customer_email, 'expires_at', expires_at)
+        'quantity', 1, 'customer_email', reference || '@example.com', 'expires_at', expires_at)
 FROM hold
 """
 
