@@ -51,7 +51,8 @@ def test_every_response_is_as_documented(
             say(fuzzer.tally.table())
     assert not fuzzer.tally.breaches, fuzzer.tally.findings()
     assert fuzzer.tally.total >= cases
-    assert fuzzer.tally.links > cases / 10
+    # A tenth of the cases on average, but chance decides.
+    assert fuzzer.tally.links > cases / 50
     if is_long:
         assert fuzzer.operations.keys() - fuzzer.tally.successful == set()
 

@@ -128,7 +128,7 @@ _VOLATILE = (
     (re.compile(r'"request_id":"[^"]*"'), '"request_id"'),
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<id>"),
     (re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+Z?"), "<time>"),
-    (re.compile(r'"(version|[a-z_]+_seconds|[a-z_]+_unix)":\d+'), "<number>"),
+    (re.compile(r'"(version|expires_in|[a-z_]+_seconds|[a-z_]+_unix)":\d+'), "<number>"),
     (re.compile(r'"(token|secret_key|prefix|invitation_path|reference)":"[^"]*"'), "<made>"),
 )
 

@@ -61,7 +61,7 @@ class Installation:
             )
         )
         # Thousands of refusals, each with its log entry, would cost more than the requests.
-        configure_logs(Settings(holdfast_log_level="error", holdfast_log_format="console"))
+        configure_logs(Settings(holdfast_log_level="warning", holdfast_log_format="console"))
         self.server.start()
         self._runner = asyncio.Runner()
         self.api = create_api(self.server.container)

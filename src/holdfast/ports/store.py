@@ -43,6 +43,11 @@ from holdfast.domain.values import EmailAddress
 class StoreError(Exception):
     """The base of all store errors. Only CommitUnknown leaves the outcome open."""
 
+    @property
+    def problem(self) -> str:
+        """The kind of error and its reason, which quotes no values and no hosts: safe to log."""
+        return ": ".join(filter(None, (type(self).__name__, str(self))))
+
 
 class StoreUnavailable(StoreError):
     """The store is unreachable or unable to serve. Nothing was committed."""

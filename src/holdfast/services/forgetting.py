@@ -51,7 +51,7 @@ class Eraser:
                 self.organization_id, forgotten, self.origin, self.idempotency, self.render
             )
         except StoreError as error:
-            _log.error("forget.failed", problem=type(error).__name__, reason=str(error))
+            _log.error("forget.failed", problem=error.problem)
             return StoredAnswer(refusal_for(error))
 
     def _forget(self, email: EmailAddress) -> Forgotten:

@@ -35,5 +35,5 @@ class SettingsEditor:
         try:
             return self.store.apply(change, self.origin, self.idempotency, self.render)
         except StoreError as error:
-            _log.error("organization.change_failed", problem=type(error).__name__)
+            _log.error("organization.change_failed", problem=error.problem)
             return StoredAnswer(refusal_for(error))

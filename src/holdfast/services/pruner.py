@@ -71,7 +71,7 @@ class Pruner:
         try:
             return 0.0 if self.run_once().may_be_more else interval_seconds
         except StoreError as error:
-            _log.warning("pruner.failed", problem=type(error).__name__)
+            _log.warning("pruner.failed", problem=error.problem)
             return interval_seconds
 
     def _prune_facts(self, limit: int) -> int:

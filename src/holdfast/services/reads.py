@@ -29,7 +29,7 @@ def read(look_up: Callable[[], T]) -> T | Refusal:
     try:
         return look_up()
     except StoreError as error:
-        _log.warning("read.failed", problem=type(error).__name__)
+        _log.warning("read.failed", problem=error.problem)
         return refusals.service_unavailable()
 
 

@@ -73,7 +73,7 @@ class Promoter:
             promoted = self._sweep_on(turn, TURN_SECONDS)[0] if turn.is_sweep_due else 0
             promoted += self._settle_some(TURN_SECONDS)
         except StoreError as error:
-            _log.warning("promoter.failed", problem=type(error).__name__)
+            _log.warning("promoter.failed", problem=error.problem)
             return interval_seconds
         return 0.0 if promoted else interval_seconds
 

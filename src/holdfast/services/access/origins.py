@@ -52,5 +52,5 @@ class AllowedOrigins:
                 self.refresh()
             except StoreError as error:
                 self._has_changed.set()
-                _log.warning("origins.failed", problem=type(error).__name__)
+                _log.warning("origins.failed", problem=error.problem)
                 stopped.wait(_RETRY_SECONDS)

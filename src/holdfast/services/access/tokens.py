@@ -134,7 +134,7 @@ class TokenDesk:
                 wanted, self.origin, self.idempotency, lambda outcome: self.render(issued(outcome))
             )
         except StoreError as error:
-            _log.error("token.issue_failed", problem=type(error).__name__)
+            _log.error("token.issue_failed", problem=error.problem)
             return StoredAnswer(refusal_for(error))
         outcome = None if answer.outcome is None else issued(answer.outcome)
         return StoredAnswer(outcome, answer.body, answer.is_replay)
@@ -146,7 +146,7 @@ class TokenDesk:
         try:
             answer = self.access.store.revoke(change, self.origin, self.idempotency, self.render)
         except StoreError as error:
-            _log.error("token.revoke_failed", problem=type(error).__name__)
+            _log.error("token.revoke_failed", problem=error.problem)
             return StoredAnswer(refusal_for(error))
         self.access.authenticator.forget_organization(issuer.organization_id)
         return StoredAnswer(answer.outcome, answer.body, answer.is_replay)

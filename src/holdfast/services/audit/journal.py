@@ -128,7 +128,7 @@ class Journal:
             except Rejected:
                 pieces += _halves(piece)
             except StoreError as error:
-                _log.warning("attempts.failed", problem=type(error).__name__)
+                _log.warning("attempts.failed", problem=error.problem)
                 left = [attempt for each in (piece, *pieces[::-1]) for attempt in each]
                 self._waiting.put_back(left)
                 return False
@@ -145,7 +145,7 @@ class Journal:
             try:
                 ended = self._attempts.ended_keys(list(hashes))
             except StoreError as error:
-                _log.warning("attempts.failed", problem=type(error).__name__)
+                _log.warning("attempts.failed", problem=error.problem)
         for (credential, _), (stranger, times) in by_credential.items():
             key = ended.get(credential)
             if stranger.token is not None:

@@ -42,6 +42,6 @@ class AuditRetention:
         try:
             self.run_once()
         except StoreError as error:
-            _log.warning("audit.retention_failed", problem=type(error).__name__)
+            _log.warning("audit.retention_failed", problem=error.problem)
             return retry_seconds
         return interval_seconds

@@ -121,7 +121,7 @@ class Relay:
             self._log_ahead()
             return AFTER_STORE_ERROR_SECONDS
         except StoreError as error:
-            _log.warning("relay.failed", problem=type(error).__name__)
+            _log.warning("relay.failed", problem=error.problem)
             return AFTER_STORE_ERROR_SECONDS
         if self._broker.seconds:
             return self._broker.seconds
@@ -157,7 +157,7 @@ class Relay:
                 store_errors += 1
                 if store_errors == STORE_ERRORS_MAX:
                     raise
-                _log.warning("relay.failed", partition=partition, problem=type(error).__name__)
+                _log.warning("relay.failed", partition=partition, problem=error.problem)
         return Relayed(lag, published, may_be_more=0 < published < lag.waiting)
 
     def _partitions_in_turn(self) -> list[int]:

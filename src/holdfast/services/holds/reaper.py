@@ -127,7 +127,7 @@ class Reaper:
                     return 0.0
             until_due = self.housekeeping.seconds_until_due()
         except StoreError as error:
-            _log.warning("reaper.failed", problem=type(error).__name__)
+            _log.warning("reaper.failed", problem=error.problem)
             return interval_seconds
         if until_due is None:
             return interval_seconds

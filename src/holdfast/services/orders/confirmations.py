@@ -137,7 +137,7 @@ class OrderTaker:
             _log.warning("order.malformed", message_id=str(message.id), problem=error.message)
             return Dead(f"malformed message: {error.message}")
         except (StoreUnavailable, Contended) as error:
-            _log.warning("order.delayed", problem=type(error).__name__)
+            _log.warning("order.delayed", problem=error.problem)
             return Handled.AGAIN
         if refusal is None:
             return Handled.DONE

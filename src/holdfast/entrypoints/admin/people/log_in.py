@@ -87,7 +87,7 @@ def note_in(
             user.get_username(),
         )
     except StoreError as error:
-        _log.error("audit.failed", action=action, problem=type(error).__name__)
+        _log.error("audit.failed", action=action, problem=error.problem)
 
 
 # The API signs people in without a session of the pages, and writes its own entries.

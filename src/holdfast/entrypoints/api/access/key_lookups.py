@@ -86,7 +86,7 @@ class KeyLookups:
                 for hashed in batch:
                     self._end(hashed, found.get(hashed))
         except StoreError as error:
-            _log.warning("keys.failed", problem=type(error).__name__)
+            _log.warning("keys.failed", problem=error.problem)
         except Exception:
             _log.exception("keys.failed")
         finally:

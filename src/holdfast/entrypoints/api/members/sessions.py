@@ -63,7 +63,7 @@ async def sign_in(context: Context, call: Call, body: SignInRequest) -> Reply:
     except TooManyLogIns:
         raise _busy("Too many log-ins at once. Try again in a few seconds", 5) from None
     except StoreError as error:
-        _log.warning("log_in.failed", problem=type(error).__name__)
+        _log.warning("log_in.failed", problem=error.problem)
         raise unavailable() from None
     if isinstance(found, NotSignedIn):
         if found.retry_seconds is not None:

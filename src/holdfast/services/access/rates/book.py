@@ -27,7 +27,7 @@ class RateBook:
             self.of = dict(self._directory.all_limits())
         except StoreError as error:
             if not self._is_lost:
-                _log.warning("rates.unread", problem=type(error).__name__)
+                _log.warning("rates.unread", problem=error.problem)
             self._is_lost = True
         else:
             self._is_lost = False
