@@ -82,12 +82,14 @@ class Holdings:
 
     def after(self, hold: Hold) -> "Holdings":
         """With this change of one of the holder's holds."""
-        others = {id_: each for id_, each in self.holds.items() if id_ != hold.id}
-        if not hold.is_over():
-            others[hold.id] = live_hold(hold)
+        holds = dict(self.holds)  # does not hash the ids again
+        if hold.is_over():
+            holds.pop(hold.id, None)
+        else:
+            holds[hold.id] = live_hold(hold)
         given_up = (self.given_up_at, hold.given_up_at)
         return Holdings(
-            others,
+            holds,
             self.sold + (hold.quantity if hold.is_converted() else 0),
             max((moment for moment in given_up if moment is not None), default=None),
             self.is_complete,
