@@ -208,7 +208,8 @@ class TestBlockedSeats:
             hall.engine.stop()
         blocked, unblocked = (line for line in logs if line["event"].startswith("seat."))
         assert (blocked["event"], blocked["seats"]) == ("seat.blocked", 3)
-        assert (blocked["reason"], blocked["actor"]) == ("camera", "test")
+        assert blocked["actor"] == "test"
+        assert "camera" not in str(blocked), "people write names into reasons"
         assert blocked["session_id"] == str(hall.venue.session_id)
         assert (unblocked["event"], unblocked["seats"]) == ("seat.unblocked", 2)
 

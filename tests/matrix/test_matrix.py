@@ -116,41 +116,15 @@ def new_world(installation: Installation) -> World:
     return World(installation, victim, neighbour, live, Sessions(url))
 
 
-def test_another_organization_finds_and_changes_nothing(world: World) -> None:
-    callers = foreign_callers("other organization", world.neighbour, world.sessions)
-    world.expect_nothing(world.matrix(), callers, with_refused=True)
-
-
-def test_the_other_mode_finds_and_changes_nothing(world: World) -> None:
-    callers = foreign_callers("other mode", world.live, world.sessions)
-    world.expect_nothing(world.matrix(), callers, with_refused=True)
-
-
-def test_without_a_valid_credential_nothing_is_answered(world: World) -> None:
-    ended = ended_callers(world.victim, world.installation.owner_url, world.sessions)
-    callers = [*strangers(), *ended]
-    world.expect_nothing(world.matrix(), callers, with_refused=False)
-
-
-def test_without_the_right_nothing_is_answered(world: World) -> None:
-    callers = limited_callers(world.victim, world.sessions)
-    world.expect_nothing(world.matrix(), callers, with_refused=False)
-
-
-def test_another_holder_finds_and_changes_nothing(world: World) -> None:
-    """Within the organization. The catalog is everybody's."""
-    buyer = world.victim.buyer
-    named = (*buyer.private, buyer.user_id)
-    private = world.records.private_canaries(world.victim.organization_id, named)
-    matrix = world.matrix(canaries=private, exceptions=TAKEN_BY_ANOTHER_HOLDER)
-    callers = other_holders(world.victim)
-    world.expect_nothing(matrix, callers, mentioning=buyer.private, with_refused=False)
-
-
-def test_the_matrix_is_large_enough(world: World, request: pytest.FixtureRequest) -> None:
-    """Runs after the tests above, which make the attempts."""
-    if not world.total.attempts:
-        pytest.skip("runs with the others of this module")
+@pytest.mark.timeout(900)  # 25,000 requests
+def test_nobody_else_finds_or_changes_anything(
+    world: World, request: pytest.FixtureRequest
+) -> None:
+    attack_from_another_organization(world)
+    attack_from_the_other_mode(world)
+    attack_without_a_valid_credential(world)
+    attack_without_the_right(world)
+    attack_as_another_holder(world)
     terminal = request.config.pluginmanager.get_plugin("terminalreporter")
     if isinstance(terminal, TerminalReporter):
         terminal.write_line(f"\n{world.total}")
@@ -158,6 +132,37 @@ def test_the_matrix_is_large_enough(world: World, request: pytest.FixtureRequest
     fields = {f"{each.method} {each.path} {one}" for each in asked for one in fields_of(each)}
     assert fields <= world.total.fields
     assert world.total.attempts >= ATTEMPTS_MIN
+
+
+def attack_from_another_organization(world: World) -> None:
+    callers = foreign_callers("other organization", world.neighbour, world.sessions)
+    world.expect_nothing(world.matrix(), callers, with_refused=True)
+
+
+def attack_from_the_other_mode(world: World) -> None:
+    callers = foreign_callers("other mode", world.live, world.sessions)
+    world.expect_nothing(world.matrix(), callers, with_refused=True)
+
+
+def attack_without_a_valid_credential(world: World) -> None:
+    ended = ended_callers(world.victim, world.installation.owner_url, world.sessions)
+    callers = [*strangers(), *ended]
+    world.expect_nothing(world.matrix(), callers, with_refused=False)
+
+
+def attack_without_the_right(world: World) -> None:
+    callers = limited_callers(world.victim, world.sessions)
+    world.expect_nothing(world.matrix(), callers, with_refused=False)
+
+
+def attack_as_another_holder(world: World) -> None:
+    """Within the organization. The catalog is everybody's."""
+    buyer = world.victim.buyer
+    named = (*buyer.private, buyer.user_id)
+    private = world.records.private_canaries(world.victim.organization_id, named)
+    matrix = world.matrix(canaries=private, exceptions=TAKEN_BY_ANOTHER_HOLDER)
+    callers = other_holders(world.victim)
+    world.expect_nothing(matrix, callers, mentioning=buyer.private, with_refused=False)
 
 
 async def show_settings_of_anybody(context: Context, call: Call, _: NoFields) -> Reply:

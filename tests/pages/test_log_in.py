@@ -4,6 +4,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from structlog.testing import capture_logs
 
 from holdfast.bootstrap.accounts import ensure_admin
 from tests.pages.conftest import PASSWORD, log_in
@@ -95,6 +96,16 @@ def test_accounts_that_differ_only_in_case_keep_their_exact_names(person: str, s
     assert log_in(person, PASSWORD).status_code == 302
     assert log_in(person.upper(), PASSWORD).status_code == 200
     assert log_in(person.title(), PASSWORD).status_code == 200, "neither of them"
+
+
+def test_log_ins_of_operators_are_logged(person: str) -> None:
+    """They belong to no organization, so the audit log has no place for them."""
+    with capture_logs() as logs:
+        log_in(person, "guess")
+        log_in(person, PASSWORD)
+    entries = [(each["event"], each["actor"]) for each in logs if "operator." in each["event"]]
+    actor = f"operator:{person}"
+    assert entries == [("operator.login_failed", actor), ("operator.logged_in", actor)]
 
 
 def test_create_admin_unlocks_a_user(locked_out: str) -> None:

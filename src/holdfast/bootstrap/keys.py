@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from uuid_utils.compat import uuid7
-
 from holdfast.adapters.postgres.access.keys import PostgresKeyStore
 from holdfast.adapters.postgres.access.organizations import (
     OwnerDatabase,
     PostgresOrganizations,
     Side,
 )
+from holdfast.bootstrap.operators import operator_origin
 from holdfast.bootstrap.organizations import UnknownOrganization
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.access.keys import ApiKey
 from holdfast.domain.access.scopes import Mode
-from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import ApiKeyId, OrganizationId
 from holdfast.ports.paging import PageRequest
 from holdfast.services.access.keys import KeyRing
@@ -30,7 +28,7 @@ class KeyDesk:
     def __init__(self, settings: Settings) -> None:
         self._organizations = PostgresOrganizations(settings.required_owner_url)
         self._store = PostgresKeyStore(OwnerDatabase(settings.required_owner_url))
-        self._origin = Origin(actor="operator", request_id=str(uuid7()))
+        self._origin = operator_origin()
 
     def ring(self, organization_id: OrganizationId, mode: Mode | None) -> KeyRing:
         """The keys of the organization with this id, or of its other side."""

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from uuid_utils.compat import uuid7
-
 from holdfast.adapters.postgres.access.members import PostgresMembers
 from holdfast.adapters.postgres.access.organizations import PostgresOrganizations, Side
 from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
 from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.bootstrap.operators import operator_origin
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.access.members import Grantor, Member
 from holdfast.domain.access.scopes import Mode
@@ -71,7 +70,7 @@ def members_of(
     database = Database(settings.required_owner_url, connections_max=1)
     database.open()
     try:
-        origin = Origin(actor="operator", request_id=str(uuid7()))
+        origin = operator_origin()
         sides = [side for side in known if mode is None or side.mode is mode]
         yield MemberDesk(sides, PostgresMembers(database), origin)
     finally:

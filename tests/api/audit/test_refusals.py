@@ -45,6 +45,38 @@ def test_wrong_input_is_recorded_with_its_fields_and_codes(world: World) -> None
     assert attempt.asked.holder == ANN
 
 
+def test_what_was_asked_for_is_recorded(world: World) -> None:
+    """However wrong the rest is: each of these bodies has a field that does not exist."""
+    seats, other = [str(uuid4()) for _ in range(3)], uuid4()
+    bodies: list[dict[str, Any]] = [
+        {"ticket_type_id": str(BALCONY), "quantity": 3, "cart_token": "basket-1"},
+        {"seat_ids": seats},
+        {"lines": [{"ticket_type_id": str(BALCONY), "quantity": 2}, {"seat_ids": seats}]},
+        {"lines": [7, {"ticket_type_id": str(other), "quantity": "many"}], "seat_ids": [None]},
+        {"quantity": 10**12, "cart_token": "x" * 1000},
+    ]
+    for body in bodies:
+        answer = world.call("POST", "/api/holds", json={**body, "unknown": 1})
+        assert answer.status_code == 400
+    asked = [attempt.asked for attempt in world.attempts.kept]
+    assert [(each.ticket_type_ids, each.quantity, each.cart) for each in asked] == [
+        ((BALCONY,), 3, "basket-1"),
+        ((), 3, None),
+        ((BALCONY,), 5, None),
+        ((other,), 1, None),
+        ((), None, None),
+    ]
+    assert [len(each.seat_ids) for each in asked] == [0, 3, 3, 0, 0]
+
+
+def test_a_browser_cannot_write_into_another_cart(world: World) -> None:
+    body = {"cart_token": "basket-1", "unknown": 1}
+    answer = world.call("POST", "/api/holds", secret=world.token(), json=body)
+    assert answer.status_code == 400
+    (attempt,) = world.attempts.kept
+    assert attempt.asked.cart is None
+
+
 @pytest.mark.parametrize("content", [b"{", b"[" * 5000, b"null", b'{"customer_email": 7}', b""])
 def test_a_body_that_cannot_be_read_is_recorded_without_it(world: World, content: bytes) -> None:
     headers = {"Content-Type": "application/json"}

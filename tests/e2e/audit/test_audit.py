@@ -124,6 +124,27 @@ def test_a_seat_has_its_own_history(unreaped: Platform, unreaped_owner: Owner) -
     assert actions(unreaped, **both) == ["seat_reserved", "seat_released"]
 
 
+def test_a_refused_change_says_who_tried_it_and_what_the_hold_was(platform: Platform) -> None:
+    sale = platform.on_sale(5)
+    hold = held(platform, sale, user_id="ann")
+    mallory = platform.buyer(user_id="mallory")
+    path = f"/api/holds/{hold['hold_id']}"
+    problem_of(mallory.post(f"{path}/release"), 404, "hold_not_found")
+    problem_of(mallory.post(f"{path}/extend", json={"minutes": 1}), 404, "hold_not_found")
+    cart = {"session_id": sale.session_id, "items": [], "user_id": "ann"}
+    item = {"cart_item_id": "1", "ticket_type_id": sale.ticket_type_ids[0], "quantity": 1}
+    ok(platform.client.put("/api/carts/c/hold", json=cart | {"items": [item]}), 201)
+    emptied = platform.client.put("/api/carts/c/hold", json=cart | {"user_id": "bob"})
+    problem_of(emptied, 409, "cart_of_another_holder")
+    of_mallory = {"user_id": "mallory", "outcome": "refused"}
+    wait_until(lambda: len(actions(platform, **of_mallory)) == 2, "they are in the audit")
+    for entry in entries(platform, **of_mallory):
+        assert entry["session_id"] == sale.session_id
+        assert entry["ticket_type_ids"] == [sale.ticket_type_ids[0]]
+    of_bob = {"user_id": "bob", "cart_token": "c"}
+    wait_until(lambda: actions(platform, **of_bob) == ["hold.release_failed"], "so is the cart")
+
+
 def test_no_tenant_suppresses_anothers_entries(platform: Platform, neighbour: Platform) -> None:
     """Checkouts of empty carts under a used key concern no hold; other commands in the same group
     still leave their entries."""

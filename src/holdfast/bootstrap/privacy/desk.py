@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator
 
-from uuid_utils.compat import uuid7
-
 from holdfast.adapters.postgres.access.organizations import PostgresOrganizations, Side
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.privacy.forgetting import PostgresForgetting
 from holdfast.adapters.postgres.privacy.resealing import PostgresResealing
+from holdfast.bootstrap.operators import operator_origin
 from holdfast.bootstrap.organizations import UnknownOrganization
 from holdfast.bootstrap.privacy.addresses import addresses_of, refuse_missing_secrets
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.forgetting import Forgotten
-from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import EmailAddress
@@ -35,7 +33,7 @@ def forget(
     database.open()
     try:
         store = PostgresForgetting(database, addresses)
-        origin = Origin(actor="operator", request_id=str(uuid7()))
+        origin = operator_origin()
         for side in known:
             yield side, _forget(Eraser(store, side.organization_id, origin), email)
     finally:

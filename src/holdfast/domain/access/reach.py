@@ -27,6 +27,11 @@ class Reach:
         return hold.belongs_to(self.holder) and self.includes(hold.session_id, event_id)
 
 
+def caller(holder: Holder | None, reach: Reach | None) -> Holder | None:
+    """Who asks: the holder of the token, or else the one whom a server has named."""
+    return holder if reach is None else reach.holder
+
+
 def limit_of(reach: Reach | None) -> int | None:
     """The token's own limit of tickets."""
     return None if reach is None else reach.quantity_max

@@ -34,6 +34,6 @@ SCOPES_OF_ROLE: Mapping[Role, frozenset[Scope]] = {
 MEANING_OF_ROLE: Mapping[Role, str] = {
     Role.OWNER: "do everything, including keys, members and settings, and forget people",
     Role.MANAGER: "change the catalog, and do everything that support may",
-    Role.SUPPORT: "place, extend and release holds, block seats, forget people, read the audit log",
+    Role.SUPPORT: "place, extend and release holds, block seats, read the audit log",
     Role.VIEWER: "read the catalog, holds, orders, facts and settings",
 }

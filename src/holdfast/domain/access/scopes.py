@@ -14,7 +14,7 @@ class Mode(StrEnum):
 class Scope(StrEnum):
     HOLDS_READ = "holds:read"
     HOLDS_WRITE = "holds:write"
-    HOLDS_OPERATE = "holds:operate"  # exceed the policy, and forget people
+    HOLDS_OPERATE = "holds:operate"  # exceed the policy
     ORDERS_READ = "orders:read"
     FACTS_READ = "facts:read"
     AUDIT_READ = "audit:read"

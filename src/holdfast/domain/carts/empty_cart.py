@@ -1,16 +1,19 @@
 """Releases a cart's hold."""
 
 from holdfast.domain import refusals
-from holdfast.domain.access.reach import Reach
+from holdfast.domain.access.reach import Reach, caller
 from holdfast.domain.carts.cart import CartCommand, footprint_of_cart, newest_hold
+from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.footprint import Footprint
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import CartEmptied, Decision, NeedsMore
 from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.group.transitions import Transition
+from holdfast.domain.holds.placement import Asked
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.immutable import immutable
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder
 
 
@@ -40,3 +43,7 @@ class EmptyCart(CartCommand):
         return Decision(
             CartEmptied(released, ledger.now), (Transition(hold, released, self.origin),)
         )
+
+    def failed_action(self, refusal: Refusal) -> FailedAction:
+        asked = Asked(cart=self.cart, holder=caller(self.holder, self.reach))
+        return FailedAction("hold.release_failed", asked=asked)

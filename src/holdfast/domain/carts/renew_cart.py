@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from holdfast.domain import refusals
-from holdfast.domain.access.reach import Reach
+from holdfast.domain.access.reach import Reach, caller
 from holdfast.domain.carts.cart import (
     CartCommand,
     footprint_of_cart,
@@ -67,7 +67,7 @@ class RenewCart(CartCommand):
         return place_new_hold(ledger, hold, _renewal_of(self, hold))
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        asked = Asked(cart=self.cart, holder=self.holder)
+        asked = Asked(cart=self.cart, holder=caller(self.holder, self.reach))
         return FailedAction("cart.renew_failed", None, contested_seat(refusal), asked)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from holdfast.domain import refusals
-from holdfast.domain.access.reach import Reach
+from holdfast.domain.access.reach import Reach, caller
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.command import FailedAction, HoldCommand
 from holdfast.domain.group.footprint import Footprint
@@ -80,7 +80,8 @@ class ExtendHold(HoldCommand):
         return Decision(Extended(extended, ledger.now), (transition,))
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        return FailedAction("hold.extend_failed", self.hold_id, asked=Asked(holder=self.holder))
+        asked = Asked(holder=caller(self.holder, self.reach))
+        return FailedAction("hold.extend_failed", self.hold_id, asked=asked)
 
 
 def warning_seconds(session: SessionCatalog, hold: Hold) -> int:

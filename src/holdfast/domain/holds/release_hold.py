@@ -1,12 +1,13 @@
 """Releases a hold."""
 
 from holdfast.domain import refusals
-from holdfast.domain.access.reach import Reach
+from holdfast.domain.access.reach import Reach, caller
 from holdfast.domain.group.command import FailedAction, HoldCommand
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Released
 from holdfast.domain.group.transitions import Transition
+from holdfast.domain.holds.placement import Asked
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
@@ -36,4 +37,5 @@ class ReleaseHold(HoldCommand):
         return Decision(Released(released, ledger.now), (Transition(hold, released, self.origin),))
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        return FailedAction("hold.release_failed", self.hold_id)
+        asked = Asked(holder=caller(None, self.reach))
+        return FailedAction("hold.release_failed", self.hold_id, asked=asked)

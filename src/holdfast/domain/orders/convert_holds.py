@@ -12,7 +12,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain import refusals
-from holdfast.domain.access.reach import Reach
+from holdfast.domain.access.reach import Reach, caller
 from holdfast.domain.group.command import Command, FailedAction
 from holdfast.domain.group.footprint import Footprint, Needs, Resource, ResourceKind, text_resource
 from holdfast.domain.group.ledger import Ledger
@@ -146,7 +146,7 @@ class ConvertHolds(Command):
         return _convert(ledger, self, holds, revived)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        asked = Asked(holder=self.holder)
+        asked = Asked(holder=caller(self.holder, self.reach))
         return FailedAction("hold.convert_failed", self.hold_ids[0], asked=asked)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast.domain import refusals
-from holdfast.domain.access.reach import Reach
+from holdfast.domain.access.reach import Reach, caller
 from holdfast.domain.group.command import Command, FailedAction
 from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
@@ -105,7 +105,8 @@ class StartCheckout(Command):
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
         hold_id = self.hold_ids[0] if self.hold_ids else None
-        return FailedAction("checkout.start_failed", hold_id, asked=Asked(holder=self.holder))
+        asked = Asked(holder=caller(self.holder, self.reach))
+        return FailedAction("checkout.start_failed", hold_id, asked=asked)
 
 
 def _checked_out(ledger: Ledger, hold: Hold, checkout_id: CheckoutId) -> Hold:

@@ -47,6 +47,7 @@ ACTIONS = (
     *("member.added", "member.changed", "member.removed", "member.joined"),
     *("member.logged_in", "member.login_failed", "member.logged_out", "member.session_ended"),
     *("member.two_factor_on", "member.two_factor_off"),
+    *("token.issued", "tokens.revoked", "person.forgotten"),
     # Refused attempts.
     *("hold.create_failed", "hold.extend_failed", "hold.release_failed", "hold.convert_failed"),
     *("checkout.start_failed", "seat_reserve_failed", "seat.block_failed", "seat.unblock_failed"),

@@ -2,11 +2,9 @@
 
 import argparse
 
-from uuid_utils.compat import uuid7
-
+from holdfast.bootstrap.operators import operator_origin
 from holdfast.bootstrap.organizations import UnknownOrganization, settings_of
 from holdfast.bootstrap.settings import Settings
-from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.organizations import (
     SETTINGS,
@@ -53,7 +51,7 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
             settings_of(settings, organization_id) as store,
         ):
             if policy or texts:
-                origin = Origin(actor="operator", request_id=str(uuid7()))
+                origin = operator_origin()
                 editor = SettingsEditor(store, organization_id, origin)
                 answer = editor.change(policy or None, texts)
                 if isinstance(answer.outcome, Refusal):

@@ -217,7 +217,6 @@ def _blocked(seat_transitions: Sequence[SeatTransition]) -> list[LogEntry]:
             "organization_id": str(changed[0].after.organization_id),
             "session_id": str(changed[0].after.session_id),
             "seats": len(changed),
-            "reason": changed[0].reason,
             "actor": origin.actor,
             "request_id": origin.request_id,
             "event": fact_type.value,

@@ -15,7 +15,7 @@ from holdfast.entrypoints.api.holds.structs import RemarkedRequest
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import Call
-from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid
+from holdfast.entrypoints.api.http.problems import FieldError, Problem
 from holdfast.ports.access import Principal
 from holdfast.services.reads import HoldWithPosition
 
@@ -37,7 +37,7 @@ def refuse_fields(given: msgspec.Struct) -> None:
         if _is_given(given, name)
     ]
     if errors:
-        raise invalid(errors)
+        raise Problem(ProblemCode.HOLDER_FROM_TOKEN, errors[0].message, errors=errors)
     closed = [
         FieldError(path, ProblemCode.SECRET_KEY_REQUIRED.value, "Only a secret key may send this")
         for path in _closed_fields(given)

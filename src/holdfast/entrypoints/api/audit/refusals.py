@@ -1,17 +1,19 @@
 """Refused requests that never reached the engine, for the audit log: who was refused what, and why.
-Nothing that the caller sent is recorded, except ids, the cart of the path and, as a hash, the
+Nothing that the caller sent is recorded, except ids, quantities, the cart and, as a hash, the
 holder."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from holdfast.domain.group.origin import Origin
-from holdfast.domain.holds.placement import NOTHING_ASKED, Asked
+from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
+from holdfast.domain.holds.placement import LINES_MAX, NOTHING_ASKED, Asked
 from holdfast.domain.ids import ApiKeyId, HoldId, SeatId, SessionId, TicketTypeId
-from holdfast.domain.values import EmailAddress, Holder, InvalidValue, JsonValue
+from holdfast.domain.values import QUANTITY_MAX, EmailAddress, Holder, InvalidValue, JsonValue
 from holdfast.entrypoints.api.http.exchange import Call
 from holdfast.ports.audit.attempts import AttemptJournal, FailedAttempt, Stranger
 from holdfast.services.access.authentication import secret_hash
@@ -27,6 +29,10 @@ class _Mentioned(msgspec.Struct):
     user_id: Any = None
     session_id: Any = None
     ticket_type_id: Any = None
+    quantity: Any = None
+    seat_ids: Any = None
+    lines: Any = None
+    items: Any = None
     cart_token: Any = None
 
 
@@ -102,14 +108,53 @@ def _asked(call: Call, session_id: UUID | None) -> Asked:
             return NOTHING_ASKED
         mentioned = _Mentioned()
     session_id = session_id or _uuid(mentioned.session_id)
-    type_id = _uuid(mentioned.ticket_type_id)
+    # A token names its holder, and a browser has no label for a cart: its caller must not put
+    # refusals into another's history.
+    is_browser = holder is not None
+    lines = _lines(mentioned)
     return Asked(
         None if session_id is None else SessionId(session_id),
-        () if type_id is None else (TicketTypeId(type_id),),
-        cart=call.cart or None,
-        # A token names its holder; its caller must not put refusals into another's history.
-        holder=holder or _holder(mentioned),
+        tuple(dict.fromkeys(TicketTypeId(id_) for id_ in _uuids(lines, "ticket_type_id"))),
+        tuple(SeatId(id_) for id_ in _uuids(lines, "seat_ids")),
+        _quantity(lines),
+        call.cart or (None if is_browser else _cart(mentioned.cart_token)),
+        holder or _holder(mentioned),
     )
+
+
+def _lines(mentioned: _Mentioned) -> list[dict[str, Any]]:
+    """What was asked for: the fields of the body itself, and its lines or items."""
+    own = {name: getattr(mentioned, name) for name in ("ticket_type_id", "quantity", "seat_ids")}
+    nested = (each for each in (mentioned.lines, mentioned.items) if isinstance(each, list))
+    some = islice(chain.from_iterable(nested), LINES_MAX)
+    return [own, *(line for line in some if isinstance(line, dict))]
+
+
+def _uuids(lines: list[dict[str, Any]], name: str) -> Iterator[UUID]:
+    for line in lines:
+        value = line.get(name)
+        for each in value[:LINES_MAX] if isinstance(value, list) else [value]:
+            id_ = _uuid(each)
+            if id_ is not None:
+                yield id_
+
+
+def _quantity(lines: list[dict[str, Any]]) -> int | None:
+    """None if no number of places was given that a hold could have."""
+    asked = 0
+    for line in lines:
+        quantity, seats = line.get("quantity"), line.get("seat_ids")
+        if type(quantity) is int and 0 < quantity <= QUANTITY_MAX:
+            asked += quantity
+        elif isinstance(seats, list):
+            asked += len(seats)
+    return asked or None
+
+
+def _cart(label: object) -> str | None:
+    if not isinstance(label, str) or len(label) > CART_TOKEN_LENGTH_MAX:
+        return None
+    return label if label and label.isprintable() else None
 
 
 def _mentioned(body: bytes | None) -> _Mentioned | None:
