@@ -135,8 +135,7 @@ CROSS JOIN LATERAL (
          WHERE organization_id = wanted.organization_id AND event_id = wanted.event_id
          ORDER BY id LIMIT 1)
         UNION ALL
-        SELECT next.id, next.id = visited.id, walk.visits + (next.id = visited.id)::integer,
-            walk.step + 1
+        SELECT next.id, probe.is_visited, walk.visits + probe.is_visited::integer, walk.step + 1
         FROM walk
         CROSS JOIN LATERAL (
             SELECT session_id AS id FROM hold
@@ -150,6 +149,14 @@ CROSS JOIN LATERAL (
                 AND id >= visited.id
             ORDER BY id LIMIT 1
         ) next
+        CROSS JOIN LATERAL (
+            SELECT coalesce((
+                SELECT session_id = next.id FROM hold
+                WHERE organization_id = wanted.organization_id AND {{named}}
+                    AND session_id >= next.id
+                ORDER BY session_id LIMIT 1), false) AS is_visited
+            OFFSET 0
+        ) probe
         WHERE walk.visits < {HOLDINGS_MAX} AND walk.step < {WALK_MAX}
     )
     SELECT array_agg(id) FILTER (WHERE is_visited) AS of_event,
