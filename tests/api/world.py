@@ -474,6 +474,8 @@ class World:
     """One organization and one session with two ticket types: plenty on the floor, one place on the
     balcony."""
 
+    address = "127.0.0.1"  # of the client
+
     def __init__(
         self,
         catalog: StubCatalog | None = None,
@@ -557,7 +559,7 @@ class World:
         sent |= headers or {}
 
         async def send() -> httpx.Response:
-            transport = httpx.ASGITransport(app=self.api)
+            transport = httpx.ASGITransport(app=self.api, client=(self.address, 1))
             async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
                 # httpx also accepts bytes, for values that are not ASCII.
                 return await client.request(method, path, headers=cast("Any", sent), **request)

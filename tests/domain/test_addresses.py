@@ -103,6 +103,13 @@ def test_two_sealings_differ_and_a_changed_byte_is_noticed() -> None:
     assert_unreadable(addresses(OLD).opened(OWN, sealed[:-1] + bytes([sealed[-1] ^ 1])))
 
 
+@pytest.mark.parametrize("length", [1, 5, 9, 17, 20])
+def test_an_address_that_was_cut_off_is_unreadable(length: int) -> None:
+    sealed, _ = addresses(OLD).stored(OWN, ADA)
+    assert sealed is not None
+    assert_unreadable(addresses(OLD).opened(OWN, sealed[:length]))
+
+
 @pytest.mark.parametrize(
     "attendee", [Attendee("Ada"), Attendee(None, ADA), Attendee('A "\u00e4" \\', ADA)]
 )

@@ -13,6 +13,8 @@ from structlog.testing import capture_logs
 from holdfast.bootstrap import server
 from holdfast.bootstrap.settings import Settings, SettingsError, load_settings
 
+OLD_SECRET, NEW_SECRET = "the old secret of the installation", "the new secret of the installation"
+
 DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
 
 
@@ -79,6 +81,18 @@ def test_the_error_says_what_the_variable_takes(variable: str, value: str, takes
     with pytest.raises(SettingsError) as refused:
         load_settings({variable: value})
     assert str(refused.value) == f"{variable}: {takes}"
+
+
+def test_a_secret_that_is_listed_twice_counts_once() -> None:
+    """After a rotation, it may still be among the fallbacks: hashes must not be looked up twice."""
+    settings = load_settings(
+        {
+            "HOLDFAST_SECRET_KEY": NEW_SECRET,
+            "HOLDFAST_SECRET_KEY_FALLBACKS": f"{OLD_SECRET},{NEW_SECRET},{OLD_SECRET}",
+        }
+    )
+    assert settings.installation_secrets == (NEW_SECRET, OLD_SECRET)
+    assert settings.older_secrets == (OLD_SECRET, NEW_SECRET)
 
 
 def test_sending_mail_requires_a_server() -> None:

@@ -332,7 +332,7 @@ def test_equal_attempts_become_one_entry_with_their_number() -> None:
 
 
 def stranger(hashed: bytes | None, address: str = "203.0.113.7") -> Stranger:
-    return Stranger(hashed, Origin("unknown", "r", address), {"status": 401})
+    return Stranger(hashed, Origin("unknown", "r", address), {"status": 401}, address)
 
 
 def test_an_ended_key_is_recorded_with_each_address_that_uses_it() -> None:

@@ -88,6 +88,15 @@ def test_ensuring_an_admin_with_another_password_changes_it(operator: Client) ->
     assert log_in(NAME, "quite another password").status_code == 302
 
 
+def test_ensuring_an_admin_finds_the_account_in_any_case(sale: Sale) -> None:
+    name = f"Ada-{uuid4().hex[:8]}"
+    ensure_admin(name, PASSWORD)
+    ensure_admin(name.lower(), "quite another password")
+    assert log_in(name, "quite another password").status_code == 302
+    accounts = "SELECT count(*) FROM auth_user WHERE lower(username) = %s"
+    assert sale.owner.execute(accounts, [name.lower()]).fetchone() == (1,)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_the_pages_require_a_log_in(sale: Sale, model: str) -> None:
     answer = Client(SERVER_NAME="localhost").get(f"/admin/holdfast/{model}/")

@@ -84,6 +84,14 @@ def test_upper_and_lower_case_are_the_same_name_and_share_their_failures(person:
     assert statuses == [200] * (FAILURES_MAX - 1) + [429]
 
 
+def test_a_dotted_capital_i_is_no_other_name(sale: Sale) -> None:
+    """PostgreSQL and Python disagree about its lower case."""
+    ensure_admin(name := f"imi-{uuid4().hex[:8]}", PASSWORD)
+    spellings = (name, "\u0130" + name[1:], name[:2] + "\u0130" + name[3:], name, name)
+    statuses = [log_in(each, "guess").status_code for each in spellings]
+    assert statuses == [200] * (FAILURES_MAX - 1) + [429]
+
+
 def test_accounts_that_differ_only_in_case_keep_their_exact_names(person: str, sale: Sale) -> None:
     """Such accounts can be older than the rule."""
     sale.owner.execute(

@@ -1,5 +1,6 @@
 """`holdfast settings`, as an operator uses it."""
 
+from getpass import getuser
 from uuid import uuid4
 
 import pytest
@@ -32,6 +33,13 @@ def test_settings_are_shown_changed_and_restored(operator: Operator, platform: P
     restored = shown(operator, platform.organization_id, "ttl_seconds=", "waitlist=", "mail_name=")
     assert (restored["ttl_seconds"], restored["waitlist"]) == ("-", "-")
     assert restored["mail_name"] == "-"
+
+
+def test_the_audit_names_the_login_of_the_shell(operator: Operator, platform: Platform) -> None:
+    shown(operator, platform.organization_id, "ttl_seconds=60")
+    sent = {"action": "organization.changed", "actor": "operator"}
+    (entry,) = platform.client.get("/api/audit", params=sent).json()["data"]
+    assert entry["acting_user"] == getuser()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Creates organizations with their first key, and admin users, as the owner of the tables."""
 
+from typing import Any
+
 from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.db import connections
@@ -40,7 +42,7 @@ def ensure_admin(username: str, password: str) -> None:
     organization can invite any name that nobody has, and an operator must not pick up its account
     unawares."""
     try:
-        user, _ = get_user_model().objects.using(OWNER).get_or_create(username=username)
+        user = _account(username)
         if not user.is_superuser and _is_of_organization(user.pk):
             raise BelongsToOrganization
         user.is_active = user.is_staff = user.is_superuser = True
@@ -52,6 +54,16 @@ def ensure_admin(username: str, password: str) -> None:
         attempts.filter(username=username.lower()).delete()
     finally:
         connections[OWNER].close()
+
+
+def _account(username: str) -> Any:
+    """The account with this name, whatever its case; the exact one if there are several. A new one
+    if there is none."""
+    users = get_user_model().objects.using(OWNER)
+    known = sorted(
+        users.filter(username__iexact=username), key=lambda user: user.username != username
+    )
+    return known[0] if known else users.create(username=username)
 
 
 def _is_of_organization(user_id: int) -> bool:

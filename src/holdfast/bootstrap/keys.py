@@ -8,8 +8,7 @@ from holdfast.adapters.postgres.access.organizations import (
     PostgresOrganizations,
     Side,
 )
-from holdfast.bootstrap.operators import operator_origin
-from holdfast.bootstrap.organizations import UnknownOrganization
+from holdfast.bootstrap.organizations import UnknownOrganization, operator_origin
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.access.keys import ApiKey
 from holdfast.domain.access.scopes import Mode

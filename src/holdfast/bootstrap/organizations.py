@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from getpass import getuser
+
+from uuid_utils.compat import uuid7
 
 from holdfast.adapters.postgres.access.members import PostgresMembers
 from holdfast.adapters.postgres.access.organizations import PostgresOrganizations, Side
 from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
 from holdfast.adapters.postgres.holds.reader import Database
-from holdfast.bootstrap.operators import operator_origin
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.access.members import Grantor, Member
 from holdfast.domain.access.scopes import Mode
@@ -17,6 +19,18 @@ from holdfast.domain.immutable import immutable
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.paging import PageRequest
 from holdfast.services.access.members import MemberRoll
+
+
+def operator_origin() -> Origin:
+    """Who changes something at the command line, for the audit log."""
+    return Origin(actor="operator", request_id=str(uuid7()), acting_user=_login_name())
+
+
+def _login_name() -> str | None:
+    try:
+        return getuser()
+    except (KeyError, OSError):  # the user of a container may have no name
+        return None
 
 
 class UnknownOrganization(Exception):

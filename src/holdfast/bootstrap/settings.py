@@ -95,7 +95,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         them. None if the first one would not survive a restart."""
         if self.holdfast_secret_key is None or self.holdfast_secret_key_is_temporary == "yes":  # noqa: S105
             return ()
-        return (self.holdfast_secret_key, *self.older_secrets)
+        # After a rotation, the new one may still be among the fallbacks.
+        return tuple(dict.fromkeys((self.holdfast_secret_key, *self.older_secrets)))
 
     @property
     def older_secrets(self) -> tuple[str, ...]:
@@ -119,7 +120,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _fallbacks(text: str | None) -> tuple[str, ...]:
-    return tuple(each.strip() for each in (text or "").split(",") if each.strip())
+    return tuple(dict.fromkeys(each.strip() for each in (text or "").split(",") if each.strip()))
 
 
 def _required_database(url: str | None) -> str:

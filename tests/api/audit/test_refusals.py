@@ -150,6 +150,18 @@ def test_a_token_that_has_ended_is_recorded_with_its_claims(world: World) -> Non
     assert (unknown.token, unknown.secret_hash) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [("203.0.113.7", "203.0.113.7"), ("2001:db8::7:1", "2001:db8::/64")],
+)
+def test_a_stranger_is_known_by_the_network(world: World, address: str, network: str) -> None:
+    """One who changes addresses within a network does not fill the audit log."""
+    world.address = address
+    assert world.call("GET", "/api/holds", secret="hk_test_x").status_code == 401
+    (stranger,) = world.attempts.strangers
+    assert (stranger.origin.ip, stranger.network) == (address, network)
+
+
 def test_an_unknown_seat_is_recorded_as_a_failed_reservation(world: World) -> None:
     seat_id = uuid4()
     path = f"/api/events/{EVENT}/seats/{seat_id}/reserve"

@@ -15,13 +15,17 @@ def test_an_account_that_another_organization_planted_is_not_added_unawares(
     """The neighbour invites a name, chooses its password and removes it again."""
     name = f"boss-{uuid4().hex}@example.com"
     planted = neighbour.made("/api/members", {"username": name, "role": "viewer"})
-    owner.run("UPDATE auth_user SET password = %s WHERE username = %s", HASHED, name)
+    owner.run(
+        "UPDATE auth_user SET password = %s, is_staff = false WHERE username = %s", HASHED, name
+    )
     add = ("members", "add", platform.organization_id, name, "--role", "owner")
     refused = run_command(*add, DATABASE_URL=server.database_url)
     assert refused.returncode == 1
     assert "This account exists already. It is a member of " in refused.stderr
     assert "Its password is not reset" in refused.stderr
     assert "--existing" in refused.stderr
+    is_staff = "SELECT is_staff FROM auth_user WHERE username = %s"
+    assert owner.rows(is_staff, name) == [(False,)], "a refusal changes nothing"
     assert neighbour.client.delete(f"/api/members/{planted['member_id']}").status_code == 200
     refused = run_command(*add, DATABASE_URL=server.database_url)
     assert "It is a member of no organization" in refused.stderr

@@ -104,3 +104,29 @@ def test_a_secret_is_in_use_until_no_row_has_it(fresh_database_url: str, tmp_pat
     assert "All use the current secret" in said
     with RunningServer(url, tmp_path / "log", secrets(NEXT)):
         pass
+
+
+def test_a_lost_secret_can_be_given_up(fresh_database_url: str, tmp_path: Path) -> None:
+    """Its addresses stay unreadable; everything else works again."""
+    owner, url = Owner(fresh_database_url), fresh_database_url
+    with RunningServer(url, tmp_path / "old", secrets(FIRST)) as running:
+        platform = new_platform(running.base_url, running.database_url)
+        placed_by_ada(platform, platform.on_sale(5), 1)
+    forget = ("forget", "grace@example.com", "--yes")
+    refused = run_command(*forget, DATABASE_URL=url, **secrets(NEXT))
+    assert (refused.returncode, "lacks a secret" in refused.stderr) == (1, True)
+    assert resealed(url, secrets(NEXT))[0] == 1
+    owner.run("UPDATE address_secret SET is_lost = true WHERE id = %s", FIRST_ID)
+    with RunningServer(url, tmp_path / "new", secrets(NEXT)) as running:
+        platform = Platform(running.base_url, platform.secret_key, platform.organization_id)
+        sale = platform.on_sale(5)
+        placed_by_ada(platform, sale, 1)
+        person = {"customer_email": "grace@example.com"}
+        assert platform.client.post("/api/forget", json=person).status_code == 200
+    done = run_command(*forget, DATABASE_URL=url, **secrets(NEXT))
+    assert done.returncode == 0, done.stderr
+    assert resealed(url, secrets(NEXT)) == (
+        0,
+        "Encrypted 0 rows again. All use the current secret.\n",
+    )
+    assert in_use(owner) == 2, "the lost one is remembered while rows have it"

@@ -91,6 +91,24 @@ def test_the_waitlist_goes_on(platform: Platform, owner: Owner, damage: str) -> 
     owner.assert_counters_add_up(platform.organization_id)
 
 
+def test_an_order_is_shown_without_an_unreadable_attendee(
+    platform: Platform, owner: Owner, damage: str
+) -> None:
+    attendees = {"attendees": [{"name": "Ada"}, {"name": "Grace"}]}
+    hold = held(platform, platform.on_sale(5), 2)
+    order = ok(confirmed(platform, hold, **attendees))["order"]
+    first, second = order["tickets"]
+    owner.run(
+        f"UPDATE ticket SET attendee = {damage.replace('customer_email', 'attendee')}"
+        " WHERE id = %s",
+        first["ticket_id"],
+    )
+    seen = read(platform, f"/api/orders/{order['order_id']}")
+    names = {each["ticket_id"]: each.get("attendee_name") for each in seen["tickets"]}
+    assert names == {first["ticket_id"]: None, second["ticket_id"]: second["attendee_name"]}
+    assert len(read(platform, "/api/orders")["data"]) == 1
+
+
 def test_only_requests_that_need_it_fail_and_the_log_says_why(
     platform: Platform, owner: Owner, server: RunningServer, damage: str
 ) -> None:

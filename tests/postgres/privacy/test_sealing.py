@@ -36,6 +36,9 @@ class WatchedSeal:
     def opened(self, organization: bytes, sealed: bytes) -> str:
         return self._seal.opened(organization, sealed)
 
+    def knows(self, sealed: bytes) -> bool:
+        return self._seal.knows(sealed)
+
 
 @pytest.mark.parametrize("is_told", [True, False], ids=["as it is", "control"])
 def test_addresses_and_attendees_are_sealed_before_the_locks(

@@ -1,11 +1,15 @@
 """The stored form of addresses with the configured secrets."""
 
+import structlog
+
 from holdfast.adapters.postgres.privacy.secrets_in_use import use_secrets
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.domain.holder_hash import HolderHashes
 from holdfast.ports.privacy.addresses import Addresses
 from holdfast.services.access.address_seal import address_seal
 from holdfast.services.access.installation_secrets import InstallationSecrets
+
+_log = structlog.get_logger("holdfast.privacy")
 
 
 def addresses_of(settings: Settings) -> Addresses:
@@ -23,6 +27,8 @@ def refuse_missing_secrets(settings: Settings, url: str | None = None) -> None:
     known = InstallationSecrets(secrets or settings.older_secrets).ids
     url = url or settings.required_database_url
     missing = use_secrets(url, known, known[0] if secrets else None)
+    if missing is None and secrets:
+        _log.warning("secrets.not_recorded")
     if missing:
         ids = ", ".join(each.hex() for each in missing)
         raise SettingsError(

@@ -6,8 +6,7 @@ from holdfast.adapters.postgres.access.organizations import PostgresOrganization
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.privacy.forgetting import PostgresForgetting
 from holdfast.adapters.postgres.privacy.resealing import PostgresResealing
-from holdfast.bootstrap.operators import operator_origin
-from holdfast.bootstrap.organizations import UnknownOrganization
+from holdfast.bootstrap.organizations import UnknownOrganization, operator_origin
 from holdfast.bootstrap.privacy.addresses import addresses_of, refuse_missing_secrets
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.forgetting import Forgotten

@@ -2,8 +2,7 @@
 
 import argparse
 
-from holdfast.bootstrap.operators import operator_origin
-from holdfast.bootstrap.organizations import UnknownOrganization, settings_of
+from holdfast.bootstrap.organizations import UnknownOrganization, operator_origin, settings_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.organizations import (

@@ -66,6 +66,7 @@ class Stranger:
     secret_hash: bytes | None
     origin: Origin
     details: Mapping[str, JsonValue]
+    network: str | None = None  # of its address
     token: HolderToken | None = None
 
     @property

@@ -63,6 +63,10 @@ class TextSeal(Protocol):
         """Raises SecretMissing."""
         ...
 
+    def knows(self, sealed: bytes) -> bool:
+        """Whether the secret of this text is here. The text may still be damaged."""
+        ...
+
     @property
     def mark(self) -> bytes:
         """The first bytes of every text that is sealed with the newest secret."""
@@ -81,6 +85,9 @@ class NoSeal:
         if not sealed.startswith(CLEAR):
             raise SecretMissing
         return sealed[1:].decode()
+
+    def knows(self, sealed: bytes) -> bool:
+        return sealed.startswith(CLEAR)
 
 
 Stored = tuple[bytes | None, str | None]
@@ -113,10 +120,18 @@ class Addresses:
         return _NOTHING if attendee is None else self._sealed_attendee(organization_id, attendee)
 
     def opened_attendee(self, organization_id: UUID, sealed: bytes | None) -> Attendee | None:
+        """Raises SecretMissing."""
         if sealed is None:
             return None
         name, email = json.loads(self.seal.opened(organization_id.bytes, sealed))
         return Attendee(name, None if email is None else EmailAddress(email))
+
+    def readable_attendee(self, organization_id: UUID, sealed: bytes | None) -> Attendee | None:
+        """None for one that cannot be opened: the rest of the order can be read."""
+        try:
+            return self.opened_attendee(organization_id, sealed)
+        except SecretMissing:
+            return None
 
     def _seal(self, organization: int, address: str) -> Stored:
         sealed = self.seal.sealed(organization.to_bytes(16, "big"), address)

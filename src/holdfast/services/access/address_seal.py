@@ -43,8 +43,11 @@ class AddressSeal:
         cipher = self._secrets.cipher(secret_id, _NAME + organization)
         try:
             return cipher.decrypt(nonce, sealed[_TEXT_AT:], mark).decode()
-        except InvalidTag:
+        except (InvalidTag, ValueError):
             raise SecretMissing from None  # moved from another organization, or damaged
+
+    def knows(self, sealed: bytes) -> bool:
+        return sealed.startswith(CLEAR) or sealed[1:_NONCE_AT] in self._secrets.ids
 
 
 class OpeningSeal(NoSeal):
@@ -55,6 +58,9 @@ class OpeningSeal(NoSeal):
 
     def opened(self, organization: bytes, sealed: bytes) -> str:
         return self._others.opened(organization, sealed)
+
+    def knows(self, sealed: bytes) -> bool:
+        return self._others.knows(sealed)
 
 
 def address_seal(secrets: Sequence[str], older: Sequence[str] = ()) -> TextSeal:

@@ -15,7 +15,7 @@ ATTEMPTS_KEPT_MAX = 10_000
 # Requests with invalid keys or tokens, by credential and address. Further ones are only counted.
 STRANGERS_KEPT_MAX = 1_000
 
-_CredentialAndAddress = tuple[bytes, str | None]
+_CredentialAndNetwork = tuple[bytes, str | None]
 _encode = msgspec.json.Encoder().encode
 
 
@@ -77,11 +77,11 @@ class AttemptBuffer:
 
 
 class StrangerBuffer:
-    """One stranger for each credential and address; the others are counted. For any thread."""
+    """One stranger for each credential and network; the others are counted. For any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._by_credential: dict[_CredentialAndAddress, tuple[Stranger, int]] = {}
+        self._by_credential: dict[_CredentialAndNetwork, tuple[Stranger, int]] = {}
         self._uncounted = 0
 
     def add(self, stranger: Stranger) -> None:
@@ -90,7 +90,7 @@ class StrangerBuffer:
             if credential is None:
                 self._uncounted += 1
                 return
-            key = (credential, stranger.origin.ip)
+            key = (credential, stranger.network)
             known = self._by_credential.get(key)
             if known is None and len(self._by_credential) >= STRANGERS_KEPT_MAX:
                 self._uncounted += 1
@@ -98,8 +98,8 @@ class StrangerBuffer:
                 first, times = known or (stranger, 0)
                 self._by_credential[key] = (first, times + 1)
 
-    def take(self) -> tuple[dict[_CredentialAndAddress, tuple[Stranger, int]], int]:
-        """The strangers by credential and address, with the number of their requests, and the
+    def take(self) -> tuple[dict[_CredentialAndNetwork, tuple[Stranger, int]], int]:
+        """The strangers by credential and network, with the number of their requests, and the
         number of the others."""
         with self._lock:
             taken, others = (self._by_credential, self._uncounted)

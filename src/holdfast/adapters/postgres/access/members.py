@@ -152,11 +152,14 @@ def _add(
         return refusals.too_many_members(MEMBERS_MAX)
     if connection.execute(_IS_MEMBER, (own, change.username)).fetchone() is not None:
         return refusals.already_member()
+    connection.execute("SAVEPOINT enlisting")
     user_id, is_ours, is_invited = _enlist(connection, change, grantor)
     if not is_ours:
         return refusals.username_taken()
     if grantor.is_operator and not (is_invited or change.takes_existing):
-        return refusals.account_exists(_organizations_of(connection, user_id))
+        organizations = _organizations_of(connection, user_id)
+        connection.execute("ROLLBACK TO SAVEPOINT enlisting")  # enlisting lets the person log in
+        return refusals.account_exists(organizations)
     connection.execute(_INSERT, (own, change.id, user_id, change.role.value))
     member = _get(connection, own, change.id)
     _write(connection, own, "member.added", origin, old=None, new=member)

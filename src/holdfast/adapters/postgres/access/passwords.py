@@ -67,7 +67,9 @@ def counted_name(request: HttpRequest | None, credentials: Mapping[str, Any] | N
 
 
 def _counted(username: str) -> str:
-    return normalize("NFKC", username).lower()[:USERNAME_LENGTH_MAX]
+    # PostgreSQL's lower() makes a dotted capital I an i; Python's adds a dot to it.
+    lowered = normalize("NFKC", username).lower().replace("\u0307", "")
+    return lowered[:USERNAME_LENGTH_MAX]
 
 
 def _is_member(user: Any, organization_id: OrganizationId) -> bool:

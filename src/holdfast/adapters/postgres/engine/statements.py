@@ -12,7 +12,7 @@ from holdfast.domain.policy import HOLDER_UNITS_MAX, POLICY_FIELDS
 # Each hold has at least one unit, so this many are more than any limit allows.
 HOLDINGS_MAX = HOLDER_UNITS_MAX + 1
 # The sessions of an event that a walk passes, whether the holder was there or not.
-WALK_MAX = 5_000
+WALK_MAX = 1_000
 
 
 def policy_of(table: str) -> str:

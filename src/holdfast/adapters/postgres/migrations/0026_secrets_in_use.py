@@ -7,7 +7,8 @@ ADD = """
 SET LOCAL lock_timeout = '2s';
 CREATE TABLE address_secret (
     id            bytea PRIMARY KEY CHECK (length(id) = 4),
-    first_used_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    first_used_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    is_lost       boolean NOT NULL DEFAULT false  -- set by an operator who gives it up
 );
 GRANT SELECT, INSERT (id) ON address_secret TO holdfast_app;
 SET LOCAL holdfast.owner = on;

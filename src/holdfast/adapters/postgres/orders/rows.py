@@ -97,6 +97,7 @@ def order_from_row(addresses: Addresses, row: Iterable[Any]) -> Order:
         metadata,
         tickets,
     ) = row
+    readable = addresses.readable_attendee
     return Order(
         organization_id=OrganizationId(organization_id),
         id=OrderId(id_),
@@ -108,9 +109,7 @@ def order_from_row(addresses: Addresses, row: Iterable[Any]) -> Order:
         created_at=created_at,
         metadata=metadata_of(metadata),
         tickets=tuple(
-            _ticket(
-                ids, code, price, addresses.opened_attendee(organization_id, _bytes(attendee)), seat
-            )
+            _ticket(ids, code, price, readable(organization_id, _bytes(attendee)), seat)
             for ids, code, price, attendee, seat in giving_way(tickets)
         ),
     )

@@ -9,7 +9,8 @@ from holdfast.adapters.postgres.answers import PATIENCE, answered_once, recorded
 from holdfast.adapters.postgres.audit.entries import write_entry
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.holds.reader import Database
-from holdfast.adapters.postgres.privacy.resealing import MARK_BYTES, TABLES
+from holdfast.adapters.postgres.privacy.resealing import TABLES
+from holdfast.adapters.postgres.privacy.secrets_in_use import refuse_missing_secret
 from holdfast.domain.forgetting import Forgotten
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import HoldId, OrganizationId
@@ -110,10 +111,8 @@ class PostgresForgetting:
         with self._database.transaction(organization_id) as connection:
             for table, (sealed, key) in TABLES.items():
                 query = _SAMPLES.format(table=table, sealed=sealed, key=key).encode()
-                # One of each secret.
-                samples = {text[:MARK_BYTES]: text for (text,) in connection.execute(query, [own])}
-                for text in samples.values():
-                    self._seal.opened(own.bytes, text)
+                texts = [text for (text,) in connection.execute(query, [own])]
+                refuse_missing_secret(connection, self._seal, texts)
 
     def open_holds(self, organization_id: OrganizationId, email: EmailAddress) -> Sequence[HoldId]:
         names = {"own": organization_id, "keys": self._hashes.address_keys(organization_id, email)}

@@ -4,6 +4,7 @@ still has it as its first, the row is counted as left."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -15,13 +16,16 @@ from holdfast.adapters.postgres.connections.connection import (
     Connection,
     translated,
 )
-from holdfast.adapters.postgres.privacy.secrets_in_use import retire_secrets
+from holdfast.adapters.postgres.privacy.secrets_in_use import (
+    MARK_BYTES,
+    lost_secrets,
+    refuse_missing_secret,
+    retire_secrets,
+)
 from holdfast.domain.ids import OrganizationId
-from holdfast.ports.privacy.addresses import Addresses, Stored
+from holdfast.ports.privacy.addresses import Addresses, SecretMissing, Stored
 
 SLICE_ROWS = 500
-# At least as long as the start of a sealed text: its version and the id of its secret.
-MARK_BYTES = 5
 
 _FIRST = (UUID(int=0), UUID(int=0))
 # Each table with the columns of the sealed text and of the hash that finds it.
@@ -37,7 +41,7 @@ ORDER BY organization_id, id LIMIT %(limit)s
 """
 # A text of a secret that was not seen yet: without a sort, and with the first one that it finds.
 _UNSEEN = """
-SELECT organization_id, {sealed} FROM {table}
+SELECT {sealed} FROM {table}
 WHERE (%(own)s::uuid[] IS NULL OR organization_id = ANY (%(own)s)) AND {sealed} IS NOT NULL
     AND get_byte({sealed}, 0) <> 0 AND substring({sealed} FOR %(length)s) <> ALL (%(seen)s)
 LIMIT 1
@@ -70,15 +74,15 @@ class PostgresResealing:
                 for table, (sealed, _) in TABLES.items():
                     query = _UNSEEN.format(table=table, sealed=sealed).encode()
                     while found := connection.execute(query, asked).fetchone():
-                        organization_id, text = found
-                        self._addresses.seal.opened(organization_id.bytes, text)
+                        (text,) = found
+                        refuse_missing_secret(connection, self._addresses.seal, [text])
                         asked["seen"].append(text[:MARK_BYTES])
         except psycopg.Error as error:
             raise translated(error) from error
 
     def run(self) -> Iterator[tuple[str, int, int]]:
         """Yields after each slice: the table, how many of its rows were seen and how many sealed
-        again. May raise SecretMissing, before the slice is changed."""
+        again. Leaves alone what it cannot open."""
         try:
             with psycopg.connect(
                 self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_SECONDS
@@ -90,8 +94,9 @@ class PostgresResealing:
             raise translated(error) from error
 
     def finish(self) -> int:
-        """How many rows are not sealed with the newest secret. Secrets that no row uses any more
-        need not be known by processes that start. Reads whole tables."""
+        """How many rows are not sealed with the newest secret, apart from those of a secret that
+        was given up. Secrets that no row uses any more need not be known by processes that start.
+        Reads whole tables."""
         mark = self._addresses.seal.mark
         try:
             with psycopg.connect(self._url, connect_timeout=CONNECT_TIMEOUT_SECONDS) as connection:
@@ -101,6 +106,8 @@ class PostgresResealing:
                     query = _MARKS.format(table=table, sealed=sealed).encode()
                     rows.update(dict(connection.execute(query, [MARK_BYTES]).fetchall()))
                 retire_secrets(connection, [each[1:] for each in (mark, *rows)])
+                for each in lost_secrets(connection):
+                    del rows[mark[:1] + each]
                 return rows.total() - rows[mark]
         except psycopg.Error as error:
             raise translated(error) from error
@@ -140,11 +147,11 @@ def _reseal(
     found: list[Any],
     restored: Callable[[OrganizationId, bytes], Stored],
 ) -> int:
-    changes = [
-        (*restored(organization_id, sealed), organization_id, id_, sealed)
-        for organization_id, id_, sealed, is_old in found
-        if is_old
-    ]
+    changes = []
+    for organization_id, id_, sealed, is_old in found:
+        if is_old:
+            with suppress(SecretMissing):
+                changes.append((*restored(organization_id, sealed), organization_id, id_, sealed))
     if not changes:
         return 0
     with connection.cursor() as cursor:

@@ -14,6 +14,7 @@ from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.holds.placement import LINES_MAX, NOTHING_ASKED, Asked
 from holdfast.domain.ids import ApiKeyId, HoldId, SeatId, SessionId, TicketTypeId
 from holdfast.domain.values import QUANTITY_MAX, EmailAddress, Holder, InvalidValue, JsonValue
+from holdfast.entrypoints.api.access.networks import network_of
 from holdfast.entrypoints.api.http.exchange import Call
 from holdfast.ports.audit.attempts import AttemptJournal, FailedAttempt, Stranger
 from holdfast.services.access.authentication import secret_hash
@@ -55,7 +56,10 @@ def record_refusal(
     if hasattr(call, "principal"):
         attempts.failed(_attempt(call, code, recorded))
     elif status == UNAUTHORIZED:
-        attempts.unauthorized(Stranger(_sent_hash(call), call.origin, recorded, call.token))
+        network = network_of(call.origin.ip or "")
+        attempts.unauthorized(
+            Stranger(_sent_hash(call), call.origin, recorded, network, call.token)
+        )
 
 
 def _sent_hash(call: Call) -> bytes | None:

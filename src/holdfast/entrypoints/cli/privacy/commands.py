@@ -113,8 +113,8 @@ def run_reseal(settings: Settings, _: argparse.Namespace) -> int:
     if left:
         say(
             f"Encrypted {changed} rows again. {left} rows don't use the current secret: a process "
-            "has written them with another one meanwhile. Restart all processes with the current "
-            "secret as HOLDFAST_SECRET_KEY, then run this again."
+            "has written them with another one meanwhile, or they are damaged. Restart all "
+            "processes with the current secret as HOLDFAST_SECRET_KEY, then run this again."
         )
         return 1
     say(f"Encrypted {changed} rows again. All use the current secret.")
