@@ -89,8 +89,8 @@ class Watch:
         finally:
             self._until = math.inf
 
-    def check(self) -> None:
-        if self._until <= time.monotonic():
+    def check(self, now: float) -> None:
+        if self._until <= now:
             _cut(self._descriptor)
 
     def close(self) -> None:
@@ -105,6 +105,7 @@ class Watchdog:
         self._lock = threading.Lock()
         self._watches: set[Watch] = set()
         self._thread: threading.Thread | None = None
+        self._looked_at = math.inf
 
     def watch(self, connection: psycopg.Connection[Any]) -> Watch:
         """Until `release`."""
@@ -114,6 +115,7 @@ class Watchdog:
                 self._thread = threading.Thread(
                     target=self._look, name="holdfast-watchdog", daemon=True
                 )
+                self._looked_at = time.monotonic()
                 self._thread.start()
             self._watches.add(watch)
         return watch
@@ -144,8 +146,15 @@ class Watchdog:
                 if not self._watches:
                     self._thread = None
                     return
-                for watch in self._watches:
-                    watch.check()
+                self.check(time.monotonic())
+
+    def check(self, now: float) -> None:
+        """If the last look was long ago, the whole process was paused, and answers may have arrived
+        that no thread has read yet. So the time of a pause counts with the next look."""
+        counted = min(now, self._looked_at + 2 * LOOK_EVERY_SECONDS)
+        self._looked_at = now
+        for watch in self._watches:
+            watch.check(counted)
 
 
 def _cut(descriptor: int) -> None:
