@@ -103,6 +103,13 @@ def test_two_sealings_differ_and_a_changed_byte_is_noticed() -> None:
     assert_unreadable(addresses(OLD).opened(OWN, sealed[:-1] + bytes([sealed[-1] ^ 1])))
 
 
+@pytest.mark.parametrize("stored", [b"\x00", b"\x00ada", b"\x00\xff", b""])
+def test_a_damaged_text_without_a_secret_is_unreadable_too(stored: bytes) -> None:
+    box = addresses()
+    assert_unreadable(box.opened(OWN, stored))
+    assert box.readable_attendee(OWN, stored) is None
+
+
 @pytest.mark.parametrize("length", [1, 5, 9, 17, 20])
 def test_an_address_that_was_cut_off_is_unreadable(length: int) -> None:
     sealed, _ = addresses(OLD).stored(OWN, ADA)

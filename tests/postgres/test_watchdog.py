@@ -74,9 +74,12 @@ def test_a_pause_of_the_whole_process_cuts_nothing_at_once(
     watchdog: Watchdog, watch: Watch, line: Line
 ) -> None:
     """As when its virtual machine is moved: the answer may be there, and nobody had the time to
-    read it."""
-    after = time.monotonic() + 60
+    read it. Even if the limit was nearly over before the pause."""
+    began = time.monotonic()
+    after = began + 60
     with watch.limit(LIMIT):
+        for number in range(1, int(LIMIT / LOOK_EVERY_SECONDS)):
+            watchdog.check(began + number * LOOK_EVERY_SECONDS)
         watchdog.check(after)
         assert not line.is_cut
         watchdog.check(after + LOOK_EVERY_SECONDS)

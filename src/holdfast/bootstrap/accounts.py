@@ -5,8 +5,11 @@ from typing import Any
 from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.db import connections
+from django.db.models import Value
+from django.db.models.functions import Lower
 from uuid_utils.compat import uuid7
 
+from holdfast.adapters.postgres.access.login_names import counted
 from holdfast.adapters.postgres.access.organizations import PostgresOrganizations, Side
 from holdfast.bootstrap.database import OWNER
 from holdfast.bootstrap.settings import Settings
@@ -27,7 +30,7 @@ def create_organization(settings: Settings, name: str, mode: Mode) -> tuple[Orga
 
 def is_known_person(username: str) -> bool:
     try:
-        return get_user_model().objects.using(OWNER).filter(username__iexact=username).exists()
+        return bool(_alike(username).exists())
     finally:
         connections[OWNER].close()
 
@@ -51,19 +54,24 @@ def ensure_admin(username: str, password: str) -> None:
             user.set_password(password)
         user.save(using=OWNER)
         attempts = apps.get_model("axes.AccessAttempt").objects.using(OWNER)
-        attempts.filter(username=username.lower()).delete()
+        attempts.filter(username=counted(username)).delete()
     finally:
         connections[OWNER].close()
 
 
+def _alike(username: str) -> Any:
+    users = get_user_model().objects.using(OWNER).alias(name=Lower("username"))
+    return users.filter(name=Lower(Value(username)))
+
+
 def _account(username: str) -> Any:
-    """The account with this name, whatever its case; the exact one if there are several. A new one
-    if there is none."""
-    users = get_user_model().objects.using(OWNER)
-    known = sorted(
-        users.filter(username__iexact=username), key=lambda user: user.username != username
-    )
-    return known[0] if known else users.create(username=username)
+    """The account with this name, whatever its case. A new one if there is none; and if there are
+    several, which were created before names had to differ in more than that, the exact one."""
+    known = list(_alike(username)[:2])
+    if len(known) == 1:
+        return known[0]
+    user, _ = get_user_model().objects.using(OWNER).get_or_create(username=username)
+    return user
 
 
 def _is_of_organization(user_id: int) -> bool:

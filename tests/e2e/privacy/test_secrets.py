@@ -17,6 +17,11 @@ from tests.workers.commands import run_command
 FIRST, NEXT = "the first secret of this installation", "the next secret of this installation"
 FIRST_ID = InstallationSecrets([FIRST]).ids[0]
 ADA = "ada@example.com"
+# As in docs/privacy.md.
+GIVE_UP = """
+INSERT INTO address_secret (id, is_lost) VALUES (%s, true)
+ON CONFLICT (id) DO UPDATE SET is_lost = true
+"""
 
 
 def secrets(current: str = "", fallbacks: str = "") -> dict[str, str]:
@@ -114,9 +119,12 @@ def test_a_lost_secret_can_be_given_up(fresh_database_url: str, tmp_path: Path) 
         placed_by_ada(platform, platform.on_sale(5), 1)
     forget = ("forget", "grace@example.com", "--yes")
     refused = run_command(*forget, DATABASE_URL=url, **secrets(NEXT))
-    assert (refused.returncode, "lacks a secret" in refused.stderr) == (1, True)
+    assert (refused.returncode, f"lacks a secret (id {FIRST_ID.hex()})" in refused.stderr) == (
+        1,
+        True,
+    )
     assert resealed(url, secrets(NEXT))[0] == 1
-    owner.run("UPDATE address_secret SET is_lost = true WHERE id = %s", FIRST_ID)
+    owner.run(GIVE_UP, FIRST_ID)
     with RunningServer(url, tmp_path / "new", secrets(NEXT)) as running:
         platform = Platform(running.base_url, platform.secret_key, platform.organization_id)
         sale = platform.on_sale(5)
@@ -130,3 +138,7 @@ def test_a_lost_secret_can_be_given_up(fresh_database_url: str, tmp_path: Path) 
         "Encrypted 0 rows again. All use the current secret.\n",
     )
     assert in_use(owner) == 2, "the lost one is remembered while rows have it"
+    with RunningServer(url, tmp_path / "found", secrets(NEXT, FIRST)):
+        pass
+    assert resealed(url, secrets(NEXT, FIRST))[0] == 0
+    assert in_use(owner) == 1, "it was found again"

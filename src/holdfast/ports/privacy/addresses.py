@@ -8,7 +8,7 @@ from uuid import UUID
 from holdfast.domain.holder_hash import NO_HASHES, REMEMBERED_MAX, HolderHashes
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.orders.order import Attendee
-from holdfast.domain.values import EmailAddress, digest
+from holdfast.domain.values import EmailAddress, InvalidValue, digest
 from holdfast.ports.store import Rejected
 
 # The first byte of a text stored without a secret. Sealed texts begin with another version.
@@ -19,8 +19,11 @@ class SecretMissing(Rejected):
     """A text is sealed with a secret that this process does not have. Only commands that need the
     text fail, not others in the same group."""
 
-    def __init__(self) -> None:
-        super().__init__("HOLDFAST_SECRET_KEY or HOLDFAST_SECRET_KEY_FALLBACKS lacks a secret")
+    def __init__(self, secret_id: bytes = b"") -> None:
+        named = f" (id {secret_id.hex()})" if secret_id else ""
+        super().__init__(
+            f"HOLDFAST_SECRET_KEY or HOLDFAST_SECRET_KEY_FALLBACKS lacks a secret{named}"
+        )
 
 
 class UnreadableAddress(EmailAddress):
@@ -123,8 +126,11 @@ class Addresses:
         """Raises SecretMissing."""
         if sealed is None:
             return None
-        name, email = json.loads(self.seal.opened(organization_id.bytes, sealed))
-        return Attendee(name, None if email is None else EmailAddress(email))
+        try:
+            name, email = json.loads(self.seal.opened(organization_id.bytes, sealed))
+            return Attendee(name, None if email is None else EmailAddress(email))
+        except (ValueError, InvalidValue):
+            raise SecretMissing from None  # damaged
 
     def readable_attendee(self, organization_id: UUID, sealed: bytes | None) -> Attendee | None:
         """None for one that cannot be opened: the rest of the order can be read."""
@@ -147,7 +153,7 @@ class Addresses:
     def _open(self, organization: int, sealed: bytes) -> EmailAddress:
         try:
             return EmailAddress(self.seal.opened(organization.to_bytes(16, "big"), sealed))
-        except SecretMissing:
+        except (SecretMissing, ValueError, InvalidValue):
             return UnreadableAddress(sealed)
 
 

@@ -17,8 +17,9 @@ from django.utils import timezone
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from holdfast.adapters.postgres.access.login_names import counted
 from holdfast.adapters.postgres.models import Member, Organization
-from holdfast.domain.access.members import FAILURES_NOTED_MAX, USERNAME_LENGTH_MAX
+from holdfast.domain.access.members import FAILURES_NOTED_MAX
 from holdfast.domain.ids import OrganizationId
 from holdfast.ports.members import Credentials, Person, Refused
 from holdfast.ports.store import StoreUnavailable
@@ -63,13 +64,7 @@ def counted_name(request: HttpRequest | None, credentials: Mapping[str, Any] | N
     """The name under which failed log-ins are counted: otherwise each spelling would get its own
     attempts."""
     given = credentials or (request.POST if request is not None else {})
-    return _counted(str(given.get("username") or ""))
-
-
-def _counted(username: str) -> str:
-    # PostgreSQL's lower() makes a dotted capital I an i; Python's adds a dot to it.
-    lowered = normalize("NFKC", username).lower().replace("\u0307", "")
-    return lowered[:USERNAME_LENGTH_MAX]
+    return counted(str(given.get("username") or ""))
 
 
 def _is_member(user: Any, organization_id: OrganizationId) -> bool:
@@ -82,7 +77,7 @@ def is_worth_noting(request: HttpRequest, username: str) -> bool:
     if getattr(request, "axes_failures_since_start", None) is None:
         return False
     since = timezone.now() - settings.AXES_COOLOFF_TIME
-    recent = AccessAttempt.objects.filter(username=_counted(username), attempt_time__gt=since)
+    recent = AccessAttempt.objects.filter(username=counted(username), attempt_time__gt=since)
     failures = recent.aggregate(total=Sum("failures_since_start"))["total"] or 0
     return bool(failures <= FAILURES_NOTED_MAX)
 

@@ -1,26 +1,28 @@
 """Refused attempts, as rows of the audit log."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
 from holdfast.adapters.postgres.audit.rows import attempt_row
-from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.domain.holder_hash import HolderHashes
 from holdfast.domain.ids import ApiKeyId, OrganizationId, SessionId, TicketTypeId
 from holdfast.ports.audit.attempts import EndedKey, FailedAttempt
+from holdfast.ports.store import StoreError
 
 # What a refused extension, release or payment was about.
 _OF_HOLDS = """
 SELECT h.organization_id, h.id, h.session_id, ARRAY(
     SELECT DISTINCT l.ticket_type_id FROM hold_line l
-    WHERE l.organization_id = h.organization_id AND l.hold_id = h.id)
+    WHERE l.organization_id = h.organization_id AND l.hold_id = h.id AND l.removed_version IS NULL)
 FROM unnest(%s::uuid[], %s::uuid[]) AS named (organization_id, id)
 JOIN hold h ON h.organization_id = named.organization_id AND h.id = named.id
 """
+_Key = tuple[UUID, UUID | None]
+_Hold = tuple[UUID, list[UUID]]  # its session and ticket types
 _ENDED_KEYS = "SELECT secret_hash, organization_id, id FROM holdfast_ended_api_keys(%s)"
 
 
@@ -34,11 +36,25 @@ class PostgresAttempts:
     def record(self, attempts: Sequence[FailedAttempt]) -> None:
         if not attempts:
             return
+        holds = self._holds_of(attempts)
         organizations = {attempt.organization_id for attempt in attempts}
         with self._database.transaction(*organizations) as connection:
-            known = _completed(connection, attempts)
-            columns = rows.columns(attempt_row(each, self._hashes) for each in known)
+            completed = (_completed(each, holds) for each in attempts)
+            columns = rows.columns(attempt_row(each, self._hashes) for each in completed)
             connection.execute(sql.INSERT_ATTEMPTS, columns)
+
+    def _holds_of(self, attempts: Sequence[FailedAttempt]) -> Mapping[_Key, _Hold]:
+        """The holds that attempts name without their session. In a transaction of its own: carts
+        with a long history must not keep attempts from being recorded."""
+        keys = {(each.organization_id, each.hold_id) for each in attempts if _lacks_session(each)}
+        if not keys:
+            return {}
+        try:
+            with self._database.transaction(*{own for own, _ in keys}) as connection:
+                found = connection.execute(_OF_HOLDS, rows.columns(keys))
+                return {(own, id_): (session_id, types) for own, id_, session_id, types in found}
+        except StoreError:
+            return {}
 
     def ended_keys(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, EndedKey]:
         with self._database.transaction() as connection:
@@ -49,24 +65,14 @@ class PostgresAttempts:
             }
 
 
-def _completed(
-    connection: Connection, attempts: Sequence[FailedAttempt]
-) -> Iterator[FailedAttempt]:
-    """With the session and the ticket types of the holds that they name."""
-    keys = {(each.organization_id, each.hold_id) for each in attempts if _lacks_session(each)}
-    found: dict[tuple[UUID, UUID], tuple[UUID, list[UUID]]] = {}
-    if keys:
-        for *key, session_id, types in connection.execute(_OF_HOLDS, rows.columns(keys)):
-            found[tuple(key)] = (session_id, types)
-    for each in attempts:
-        hold = found.get((each.organization_id, each.hold_id)) if each.hold_id else None
-        if hold is None or not _lacks_session(each):
-            yield each
-            continue
-        session_id, types = hold
-        of_hold = tuple(map(TicketTypeId, types))
-        asked = replace(each.asked, session_id=SessionId(session_id), ticket_type_ids=of_hold)
-        yield replace(each, asked=asked)
+def _completed(attempt: FailedAttempt, holds: Mapping[_Key, _Hold]) -> FailedAttempt:
+    """With the session and the ticket types of the hold that it names."""
+    if not _lacks_session(attempt) or (attempt.organization_id, attempt.hold_id) not in holds:
+        return attempt
+    session_id, types = holds[attempt.organization_id, attempt.hold_id]
+    of_hold = tuple(map(TicketTypeId, types))
+    asked = replace(attempt.asked, session_id=SessionId(session_id), ticket_type_ids=of_hold)
+    return replace(attempt, asked=asked)
 
 
 def _lacks_session(attempt: FailedAttempt) -> bool:

@@ -151,7 +151,8 @@ class Watchdog:
     def check(self, now: float) -> None:
         """If the last look was long ago, the whole process was paused, and answers may have arrived
         that no thread has read yet. So the time of a pause counts with the next look."""
-        counted = min(now, self._looked_at + 2 * LOOK_EVERY_SECONDS)
+        is_late = now - self._looked_at > 2 * LOOK_EVERY_SECONDS
+        counted = self._looked_at if is_late else now
         self._looked_at = now
         for watch in self._watches:
             watch.check(counted)

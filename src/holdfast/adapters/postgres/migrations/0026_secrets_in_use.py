@@ -10,7 +10,7 @@ CREATE TABLE address_secret (
     first_used_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     is_lost       boolean NOT NULL DEFAULT false  -- set by an operator who gives it up
 );
-GRANT SELECT, INSERT (id) ON address_secret TO holdfast_app;
+GRANT SELECT, INSERT (id), UPDATE (is_lost) ON address_secret TO holdfast_app;
 SET LOCAL holdfast.owner = on;
 INSERT INTO address_secret (id)
 SELECT substring(customer_email FROM 2 FOR 4) FROM hold

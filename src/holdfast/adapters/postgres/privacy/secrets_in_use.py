@@ -19,7 +19,10 @@ _AS_SERVER = "SET LOCAL ROLE holdfast_app"
 _IN_USE = "SELECT id FROM address_secret WHERE NOT is_lost ORDER BY first_used_at"
 _LOST = "SELECT id FROM address_secret WHERE is_lost"
 _RETIRE = "DELETE FROM address_secret WHERE id <> ALL (%s::bytea[])"
-_USE = "INSERT INTO address_secret (id) VALUES (%s) ON CONFLICT DO NOTHING"
+_USE = """
+INSERT INTO address_secret (id) VALUES (%s)
+ON CONFLICT (id) DO UPDATE SET is_lost = false WHERE address_secret.is_lost
+"""
 
 
 def use_secrets(url: str, known: Collection[bytes], current: bytes | None) -> list[bytes] | None:
@@ -46,8 +49,9 @@ def refuse_missing_secret(connection: Connection, seal: TextSeal, texts: Iterabl
     missing = [text for text in texts if not seal.knows(text)]
     if missing:
         lost = lost_secrets(connection)
-        if any(text[1:MARK_BYTES] not in lost for text in missing):
-            raise SecretMissing
+        for text in missing:
+            if text[1:MARK_BYTES] not in lost:
+                raise SecretMissing(text[1:MARK_BYTES])
 
 
 def lost_secrets(connection: Connection) -> set[bytes]:

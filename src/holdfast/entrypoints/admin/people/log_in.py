@@ -71,15 +71,16 @@ def note(request: HttpRequest, user: Any, action: str, *, by: Any = None) -> Non
     """Write an audit entry into each organization of this person. `by` is the person who
     did it, if it was somebody else."""
     if user.is_superuser:
-        _log_operator(request, user, action)
+        _log_operator(request, user, action, by or user)
     own = Member.objects.filter(user_id=user.pk).values_list("organization_id", flat=True)
     note_in(own, request, user, action, by=by)
 
 
-def _log_operator(request: HttpRequest, user: Any, action: str) -> None:
+def _log_operator(request: HttpRequest, user: Any, action: str, by: Any) -> None:
     """Operators belong to no organization, and every audit entry belongs to one."""
     write = _log.warning if action.endswith("failed") else _log.info
-    write(action.replace("member.", "operator."), actor=origin_of(request, user).actor)
+    name = action.replace("member.", "operator.")
+    write(name, username=user.get_username(), actor=origin_of(request, by).actor)
 
 
 def note_in(

@@ -21,6 +21,8 @@ from holdfast.services.access.authentication import secret_hash
 
 UNAUTHORIZED, NOT_FOUND, SERVER_ERROR = 401, 404, 500
 _SCHEME = b"bearer "
+# The ids of each kind that are recorded: a body can name thousands.
+_NAMED_MAX = 10
 
 
 class _Mentioned(msgspec.Struct):
@@ -116,10 +118,11 @@ def _asked(call: Call, session_id: UUID | None) -> Asked:
     # refusals into another's history.
     is_browser = holder is not None
     lines = _lines(mentioned)
+    types = filter(None, (_uuid(line.get("ticket_type_id")) for line in lines))
     return Asked(
         None if session_id is None else SessionId(session_id),
-        tuple(dict.fromkeys(TicketTypeId(id_) for id_ in _uuids(lines, "ticket_type_id"))),
-        tuple(SeatId(id_) for id_ in _uuids(lines, "seat_ids")),
+        tuple(dict.fromkeys(map(TicketTypeId, islice(types, _NAMED_MAX)))),
+        tuple(map(SeatId, islice(_seats(lines), _NAMED_MAX))),
         _quantity(lines),
         call.cart or (None if is_browser else _cart(mentioned.cart_token)),
         holder or _holder(mentioned),
@@ -134,10 +137,10 @@ def _lines(mentioned: _Mentioned) -> list[dict[str, Any]]:
     return [own, *(line for line in some if isinstance(line, dict))]
 
 
-def _uuids(lines: list[dict[str, Any]], name: str) -> Iterator[UUID]:
+def _seats(lines: list[dict[str, Any]]) -> Iterator[UUID]:
     for line in lines:
-        value = line.get(name)
-        for each in value[:LINES_MAX] if isinstance(value, list) else [value]:
+        seats = line.get("seat_ids")
+        for each in seats[:_NAMED_MAX] if isinstance(seats, list) else ():
             id_ = _uuid(each)
             if id_ is not None:
                 yield id_
