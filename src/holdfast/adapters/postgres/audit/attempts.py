@@ -19,7 +19,11 @@ SELECT h.organization_id, h.id, h.session_id, ARRAY(
     SELECT DISTINCT l.ticket_type_id FROM hold_line l
     WHERE l.organization_id = h.organization_id AND l.hold_id = h.id AND l.removed_version IS NULL)
 FROM unnest(%s::uuid[], %s::uuid[]) AS named (organization_id, id)
-JOIN hold h ON h.organization_id = named.organization_id AND h.id = named.id
+CROSS JOIN LATERAL (
+    SELECT organization_id, id, session_id FROM hold
+    WHERE organization_id = named.organization_id AND id = named.id
+    OFFSET 0
+) h
 """
 _Key = tuple[UUID, UUID | None]
 _Hold = tuple[UUID, list[UUID]]  # its session and ticket types
