@@ -15,7 +15,7 @@ from typing import Any, Self
 from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import psycopg
 
@@ -25,6 +25,7 @@ from holdfast.adapters.embedded.installation import find_postgres
 from holdfast.adapters.embedded.tcp_ports import free_port
 from holdfast.adapters.postgres.access.organizations import PostgresOrganizations
 from holdfast.adapters.postgres.connections.connection import OWNER_AT_WORK
+from holdfast.domain.access.keys import NewSecret
 from holdfast.domain.access.scopes import Mode
 from holdfast.domain.ids import OrganizationId
 from holdfast.services.access.authentication import new_secret_key
@@ -47,6 +48,8 @@ POSTGRES_SETTINGS = {
     "checkpoint_timeout": "30min",
     "autovacuum": "off",
 }
+# Without one, the server would not encrypt addresses.
+SECRET = "a secret of the installation, 32"  # noqa: S105
 # Of 16 MB each.
 WAL_SEGMENTS = 60
 
@@ -140,9 +143,29 @@ class Lab:
     def add_organization(self, organization_id: UUID, pools: int) -> str:
         """Returns its secret key. All organizations use the same ids, so one load fits all."""
         secret_key, key = new_secret_key(Mode.TEST)
-        PostgresOrganizations(self.url).create(OrganizationId(organization_id), "Bench", [key])
+        if self._has_sides():
+            PostgresOrganizations(self.url).create(OrganizationId(organization_id), "Bench", [key])
+        else:
+            self._add_organization_without_sides(organization_id, key)
         self._put_on_sale(organization_id, pools)
         return secret_key
+
+    def _has_sides(self) -> bool:
+        """Versions before 2026-11-17 had no test and live side."""
+        query = "SELECT FROM information_schema.columns WHERE column_name = 'account_id'"
+        with self.connected() as connection:
+            return connection.execute(query).fetchone() is not None
+
+    def _add_organization_without_sides(self, organization_id: UUID, key: NewSecret) -> None:
+        scopes = ["holds:read", "holds:write", "catalog:read"]
+        with self.connected() as connection:
+            query = "INSERT INTO organization (id, name) VALUES (%s, 'Bench')"
+            connection.execute(query, [organization_id])
+            connection.execute(
+                "INSERT INTO api_key (organization_id, id, name, prefix, secret_hash, scopes)"
+                " VALUES (%s, %s, 'bench', %s, %s, %s)",
+                [organization_id, uuid4(), key.prefix, key.secret_hash, scopes],
+            )
 
     def _put_on_sale(self, organization_id: UUID, pools: int) -> None:
         with self.connected() as connection:
@@ -208,6 +231,7 @@ class Lab:
             HOLDFAST_PROCESSES=str(processes),
             HOLDFAST_GROUP_MAX=str(group_max),
             HOLDFAST_DUTIES=duties,
+            HOLDFAST_SECRET_KEY=SECRET,
         )
         instruments = Path(tempfile.mkdtemp(prefix="instruments-", dir=self.directory))
         program = [sys.executable, "-m", "bench.cost.instruments", str(instruments)]
