@@ -68,6 +68,16 @@ class Records:
                 found[table.name] = [text for (text,) in rows]
         return found
 
+    def changeable_rows(self, organization_id: str) -> set[tuple[str, str]]:
+        """Every row with its table, without the columns that may change."""
+        found = set[tuple[str, str]]()
+        with psycopg.connect(self._url) as owner:
+            for table in self.tables:
+                query = f"SELECT {table.row} FROM {table.name} whole WHERE {table.key} = %s"
+                rows = owner.execute(query.encode(), [organization_id])
+                found |= {(table.name, text) for (text,) in rows}
+        return found
+
     def canaries(self, organization_id: str, others: Collection[str]) -> set[str]:
         """Words in the victim's rows that are in nobody else's."""
         own, known = self._words(organization_id), set[str]()

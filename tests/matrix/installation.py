@@ -2,6 +2,7 @@
 send thousands of requests without a socket."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
@@ -47,9 +48,11 @@ class Installation:
     server: Server = field(init=False)
     api: Api = field(init=False)
     _runner: asyncio.Runner = field(init=False)
+    _others: set[threading.Thread] = field(init=False)
     _addresses: int = 0
 
     def __enter__(self) -> Self:
+        self._others = set(threading.enumerate())
         # The environment of the tests lets connections read as the owner.
         url = f"{server_url(self.owner_url)}?options=-c%20holdfast.owner%3Doff"
         self.server = Server(
@@ -72,7 +75,13 @@ class Installation:
         self.api.close()
         self._runner.close()
         self.server.stop()
+        # A duty may still be writing, by rules that the test is about to change back.
+        wait_until(lambda: not self._threads(), "everything has stopped")
         configure_logs(Settings(holdfast_log_format="console"))
+
+    def _threads(self) -> list[threading.Thread]:
+        running = (each for each in threading.enumerate() if each not in self._others)
+        return [each for each in running if each.name.startswith("holdfast")]
 
     def platform(self, secret_key: str, organization_id: str) -> Platform:
         made = Platform(BASE_URL, secret_key, organization_id)

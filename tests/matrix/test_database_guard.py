@@ -69,11 +69,11 @@ class Deceived:
             with Installation(self.url) as installation:
                 yield installation
 
-    def attack(self, *callers: str) -> tuple[Report, list[str]]:
-        """The report, and the tables of the victim that have changed."""
+    def attack(self, *callers: str) -> tuple[Report, list[tuple[str, str]]]:
+        """The report, and the rows of the victim that have changed."""
         victim = self.victim.organization_id
         canaries = self.records.canaries(victim, [self.neighbour.organization_id])
-        before = self.records.digests(victim, with_refused=True)
+        before = self.records.changeable_rows(victim)
         with self.servers() as installation:
             matrix = Matrix(
                 installation,
@@ -89,8 +89,7 @@ class Deceived:
                 Caller("row-level security alone", name, self.secrets[name], is_member=name != KEY)
                 for name in callers
             )
-        after = self.records.digests(victim, with_refused=True)
-        return report, [name for name in before if before[name] != after[name]]
+        return report, sorted(before ^ self.records.changeable_rows(victim))
 
     def run(self, statement: str) -> None:
         with psycopg.connect(self.url, autocommit=True) as owner:
