@@ -70,7 +70,7 @@ def test_what_was_asked_for_is_recorded(world: World) -> None:
 
 
 def test_a_body_that_names_thousands_is_recorded_in_part(world: World) -> None:
-    """What is kept of a refused request is bounded."""
+    """A refused request leaves only a bounded number of ids behind."""
     ids = [str(uuid4()) for _ in range(30)]
     lines = [{"seat_ids": ids, "ticket_type_id": ids} for _ in range(20)]
     assert world.call("POST", "/api/holds", json={"lines": lines}).status_code == 400

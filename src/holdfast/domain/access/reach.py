@@ -28,7 +28,7 @@ class Reach:
 
 
 def caller(holder: Holder | None, reach: Reach | None) -> Holder | None:
-    """Who asks: the holder of the token, or else the one whom a server has named."""
+    """The person who sent a command: the token's holder or, with a key, the holder it names."""
     return holder if reach is None else reach.holder
 
 

@@ -130,7 +130,7 @@ def _asked(call: Call, session_id: UUID | None) -> Asked:
 
 
 def _lines(mentioned: _Mentioned) -> list[dict[str, Any]]:
-    """What was asked for: the fields of the body itself, and its lines or items."""
+    """The places that a body asks for, in its own fields and in its lines or items."""
     own = {name: getattr(mentioned, name) for name in ("ticket_type_id", "quantity", "seat_ids")}
     nested = (each for each in (mentioned.lines, mentioned.items) if isinstance(each, list))
     some = islice(chain.from_iterable(nested), LINES_MAX)
