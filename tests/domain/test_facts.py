@@ -230,6 +230,13 @@ def test_the_audit_shows_lines_only_if_they_changed() -> None:
     assert changed.new == {**values, "version": 2, "quantity": 2, "lines": lines[:1]}
 
 
+def test_the_audit_records_the_reason_that_a_person_gave() -> None:
+    origin = replace(ORIGIN, reason="double booking")
+    (created,) = audit_of(Transition(None, a_hold(), origin), event_of)
+    assert created.new is not None
+    assert created.new["reason"] == "double booking"
+
+
 def test_the_audit_names_the_order_the_replaced_hold_and_the_seats() -> None:
     hold = replace(seated(), revives=HoldId(uuid4()))
     of_hold, reserved, _ = audit_of(Transition(None, hold, ORIGIN), event_of)

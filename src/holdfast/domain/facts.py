@@ -184,6 +184,8 @@ def audit_of(transition: Transition, event_of: EventOf) -> Iterator[AuditRecord]
         old["lines"] = [_line_payload(line) for line in before.lines]
         new["lines"] = [_line_payload(line) for line in hold.lines]
     action, origin = transition.fact_type.value, transition.origin
+    if origin.reason is not None:
+        new["reason"] = origin.reason
     yield AuditRecord(
         hold.organization_id,
         action,

@@ -5,6 +5,8 @@ from uuid import UUID
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.immutable import immutable
 
+REASON_LENGTH_MAX = 500
+
 
 @immutable
 class Origin:
@@ -16,6 +18,7 @@ class Origin:
     ip: str | None = None
     user_agent: str | None = None
     acting_user: str | None = None  # the person on whose behalf the actor sent it
+    reason: str | None = None  # what that person gave as the reason
 
 
 @immutable

@@ -80,7 +80,7 @@ class OrganizationAdmin(ReadOnlyAdmin):
         if not self.get_queryset(request).filter(id=organization_id).exists():
             raise Http404
         require(request, Scope.SETTINGS_WRITE, organization_id)
-        return change_settings(request, organization_id, self.admin_site.each_context(request))
+        return change_settings(request, organization_id)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         scopes = (scope for _, scope in _ACTIONS.values())

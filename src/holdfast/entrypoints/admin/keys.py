@@ -19,6 +19,7 @@ from holdfast.domain.access.keys import OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS
 from holdfast.domain.access.scopes import SCOPE_SETS, Mode, Scope, scopes_named
 from holdfast.domain.ids import ApiKeyId, OrganizationId
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.admin.actions import ask
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.admin.display import badge, in_a_row, link, row_link
 from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
@@ -125,7 +126,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
             scopes = [scope.value for scope in scopes_named(given["scopes"])]
             answer = ring_for(request, organization).create(given["name"], scopes, expires_at)
             return self._issued(request, form, answer)
-        return self._asked(
+        return ask(
             request,
             form,
             title="New API key",
@@ -141,7 +142,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
             overlap_seconds = form.cleaned_data["hours"] * _SECONDS_PER_HOUR
             ring = ring_for(request, key.organization)
             return self._issued(request, form, ring.rotate(ApiKeyId(key.id), overlap_seconds, None))
-        return self._asked(
+        return ask(
             request,
             form,
             title=f"Rotate {key.name}",
@@ -160,7 +161,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
             else:
                 messages.success(request, f"{key.name} is revoked.")
             return HttpResponseRedirect(reverse("admin:holdfast_apikey_change", args=[key.id]))
-        return self._asked(
+        return ask(
             request,
             forms.Form(),
             title=f"Revoke {key.name}",
@@ -180,14 +181,10 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         require(request, Scope.KEYS_WRITE, found.organization_id)
         return found
 
-    def _asked(self, request: HttpRequest, form: forms.Form, **texts: str) -> HttpResponse:
-        context = {**self.admin_site.each_context(request), "form": form, **texts}
-        return TemplateResponse(request, "holdfast/action.html", context)
-
     def _issued(self, request: HttpRequest, form: forms.Form, answer: KeyAnswered) -> HttpResponse:
         if isinstance(answer.outcome, Refusal):
             form.add_error(None, answer.outcome.message)
-            return self._asked(request, form, title="API key", button="Try again")
+            return ask(request, form, title="API key", button="Try again")
         assert isinstance(answer.outcome, IssuedKey)
         issued = answer.outcome
         context = {

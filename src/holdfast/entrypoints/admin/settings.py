@@ -6,7 +6,6 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from holdfast.domain.ids import OrganizationId
@@ -21,6 +20,7 @@ from holdfast.domain.organizations import (
 from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import InvalidValue
+from holdfast.entrypoints.admin.actions import ask
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.admin.people.rights import origin_of
 from holdfast.services.organizations import SettingsEditor
@@ -81,9 +81,7 @@ class SettingsForm(forms.Form):
         return given
 
 
-def change_settings(
-    request: HttpRequest, organization_id: UUID, context: dict[str, Any]
-) -> HttpResponse:
+def change_settings(request: HttpRequest, organization_id: UUID) -> HttpResponse:
     """The form for an organization that exists."""
     own = OrganizationId(organization_id)
     organization = AdminConfig.services.organizations.organization(own)
@@ -112,7 +110,7 @@ def change_settings(
         "button": "Save settings",
         "back": reverse("admin:holdfast_organization_change", args=[organization_id]),
     }
-    return TemplateResponse(request, "holdfast/action.html", {**context, "form": form, **texts})
+    return ask(request, form, **texts)
 
 
 def _shown(organization: Organization) -> dict[str, Any]:

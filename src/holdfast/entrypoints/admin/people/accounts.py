@@ -8,7 +8,6 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
@@ -16,6 +15,7 @@ from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from holdfast.adapters.postgres.models import Member
+from holdfast.entrypoints.admin.actions import ask
 from holdfast.entrypoints.admin.display import badge, in_a_row, link, row_link
 from holdfast.entrypoints.admin.people import two_factor
 from holdfast.entrypoints.admin.people.log_in import note
@@ -133,8 +133,7 @@ class PersonAdmin(DjangoUserAdmin, UnfoldAdmin):
         self, request: HttpRequest, user: User, title: str, consequence: str, button: str
     ) -> HttpResponse:
         texts = {"title": title, "consequence": consequence, "button": button}
-        context = {**self.admin_site.each_context(request), **texts, "back": _page_of(user)}
-        return TemplateResponse(request, "holdfast/action.html", {**context, "form": forms.Form()})
+        return ask(request, forms.Form(), **texts, back=_page_of(user))
 
     @admin.display(description="Member of")
     def organizations(self, user: User) -> SafeString | str:

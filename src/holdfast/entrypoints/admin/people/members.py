@@ -24,6 +24,7 @@ from holdfast.domain.access.scopes import Scope
 from holdfast.domain.ids import MemberId, OrganizationId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import InvalidValue
+from holdfast.entrypoints.admin.actions import ask
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.admin.display import badge, in_a_row, link, shown_time, table
 from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
@@ -144,7 +145,7 @@ class MemberAdmin(ReadOnlyAdmin):
                 return HttpResponseRedirect(back)
             form.add_error(None, answer.outcome.message)
         consequence = f"Adds a person to the {found.mode} side of {found.name}."
-        return self._asked(
+        return ask(
             request, form, title="Add a member", consequence=consequence, button="Add", back=back
         )
 
@@ -159,7 +160,7 @@ class MemberAdmin(ReadOnlyAdmin):
                 messages.success(request, f"{member} is now {role.value}.")
                 return HttpResponseRedirect(_page_of(member))
             form.add_error(None, answer.outcome.message)
-        return self._asked(
+        return ask(
             request,
             form,
             title=f"Role of {member}",
@@ -179,7 +180,7 @@ class MemberAdmin(ReadOnlyAdmin):
                 return HttpResponseRedirect(reverse("admin:holdfast_member_changelist"))
             form.is_valid()
             form.add_error(None, answer.outcome.message)
-        return self._asked(
+        return ask(
             request,
             form,
             title=f"Remove {member}",
@@ -197,7 +198,7 @@ class MemberAdmin(ReadOnlyAdmin):
             note_in(own, request, member.user, "member.session_ended", by=request.user)
             messages.success(request, f"{ended} session(s) of {member} have ended.")
             return HttpResponseRedirect(_page_of(member))
-        return self._asked(
+        return ask(
             request,
             forms.Form(),
             title=f"End the sessions of {member}",
@@ -218,10 +219,6 @@ class MemberAdmin(ReadOnlyAdmin):
         require(request, Scope.MEMBERS_WRITE, found.organization_id)
         member: Member = found
         return member
-
-    def _asked(self, request: HttpRequest, form: forms.Form, **texts: str) -> HttpResponse:
-        context = {**self.admin_site.each_context(request), "form": form, **texts}
-        return TemplateResponse(request, "holdfast/action.html", context)
 
     def _invited(self, request: HttpRequest, invited: InvitedMember) -> HttpResponse:
         path_ = reverse("invitation", args=[invited.invitation])
