@@ -232,7 +232,7 @@ class Ledger:
         if before is not None and was is not None:
             waitlist.left(before, is_served=after.occupies_places())
         if after.waiting is not None:
-            waitlist.joined(after, self.sessions[after.session_key], self.now)
+            waitlist.joined(after, self.sessions, self.now)
 
     def _keep(self, seats: Mapping[SeatId, Seat]) -> None:
         for seat in seats.values():
