@@ -26,6 +26,7 @@ class HolderHashes:
         # The last has no secret, to find rows from before there was one.
         self._hashes = [_keyed(secret) for secret in (*secrets, *older, "")]
         self._newest = self._hashes[0 if secrets else -1]
+        self._others = [each for each in self._hashes if each is not self._newest]
         # Stored in a row to find it by its address. Without a secret, the hash has no key.
         self.address_key = lru_cache(maxsize=REMEMBERED_MAX)(self._address_key)
 
@@ -56,9 +57,10 @@ class HolderHashes:
         return [each(text, person=own).hexdigest() for each in self._hashes[:-1]]
 
     def address_keys(self, organization_id: OrganizationId, email: EmailAddress) -> list[str]:
-        """The hashes that rows with this address may have, in the order of the secrets."""
+        """The hashes that rows with this address may have, the newest first."""
+        newest = self.address_key(organization_id.int, email.value)
         text, own = _address(email.value), organization_id.bytes
-        return [each(text, person=own).hexdigest() for each in self._hashes]
+        return [newest, *[each(text, person=own).hexdigest() for each in self._others]]
 
     def _address_key(self, organization: int, address: str) -> str:
         own = organization.to_bytes(16, "big")

@@ -106,6 +106,8 @@ def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Trans
     }
     if promoted is not None:
         sessions.add(promoted)
+    if not sessions:
+        return []
     return [
         transition
         for session_key in sorted(sessions)
@@ -120,7 +122,7 @@ def _after_promotions(
 ) -> Outcome | NeedsMore:
     """The outcome after promotions: a waiting hold may have been promoted at once, and the promoter
     continues until no lock is missing."""
-    if isinstance(outcome, Waiting):
+    if isinstance(outcome, Waiting) and settled:
         hold = ledger.holds[outcome.hold.key]
         if not hold.occupies_places():
             return outcome

@@ -11,7 +11,15 @@ import pytest
 from holdfast.domain.catalog.model import Offer, Pool, SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, WaitingPlace
-from holdfast.domain.ids import EventId, HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.ids import (
+    EventId,
+    HoldId,
+    OrganizationId,
+    PoolId,
+    SessionId,
+    SessionKey,
+    TicketTypeId,
+)
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder, Money
 from holdfast.domain.waitlist.fairness import Taking, passes
@@ -39,6 +47,10 @@ def a_session(passes_max: int = 0) -> SessionCatalog:
     return SessionCatalog(ORGANIZATION, SESSION, 1, "EUR", offers, EventId(uuid4()))
 
 
+def sessions() -> dict[SessionKey, SessionCatalog]:
+    return {(ORGANIZATION, SESSION): a_session()}
+
+
 def waits(ticket_type: str, quantity: int, second: int, passes_seen: int = 0) -> Hold:
     lines = (Line(TYPES[ticket_type], quantity, 1000, pools_of(ticket_type)),)
     since = NOW + timedelta(seconds=second)
@@ -63,7 +75,7 @@ def waits(ticket_type: str, quantity: int, second: int, passes_seen: int = 0) ->
 def a_waitlist(*holds: Hold) -> Waitlist:
     waitlist = Waitlist((ORGANIZATION, SESSION))
     for hold in holds:
-        waitlist.joined(hold, a_session(), NOW)
+        waitlist.joined(hold, sessions(), NOW)
     return waitlist
 
 
@@ -106,9 +118,9 @@ def test_queues_are_found_by_what_they_want(seed: int) -> None:
             waitlist.left(waiting.pop(random.randrange(len(waiting))), is_served=False)
         else:
             waiting.append(waits(random.choice([*DRAWS]), 1, second))
-            waitlist.joined(waiting[-1], a_session(), NOW)
+            waitlist.joined(waiting[-1], sessions(), NOW)
         copy = waitlist.copy(is_settled=True)
-        copy.joined(waits(random.choice([*DRAWS]), 1, second + 100), a_session(), NOW)
+        copy.joined(waits(random.choice([*DRAWS]), 1, second + 100), sessions(), NOW)
         for each in (waitlist, copy):
             for count in (1, 2, 3):
                 wants = frozenset(random.sample([*POOLS.values()], count))
@@ -132,7 +144,7 @@ def test_a_party_is_put_among_those_read_if_the_clock_went_back() -> None:
     (queue,) = waitlist.queues.values()
     waitlist.queues[queue.id] = replace(queue, first=(first, last))
     for second, seen in ((8, []), (3, [waits("guest", 1, 3)])):
-        waitlist.joined(waits("guest", 1, second), a_session(), NOW)
+        waitlist.joined(waits("guest", 1, second), sessions(), NOW)
         assert waitlist.queues[queue.id].first == (first, *seen, last)
 
 
@@ -164,7 +176,7 @@ def test_only_a_few_parties_of_a_queue_are_kept_in_view() -> None:
     )
     waitlist.left(queue.first[0], is_served=True)
     late = waits("guest", 1, 1000)
-    waitlist.joined(late, a_session(), NOW)
+    waitlist.joined(late, sessions(), NOW)
     (queue,) = waitlist.queues.values()
     assert late not in queue.first, "parties between were not read"
 

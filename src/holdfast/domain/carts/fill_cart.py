@@ -22,7 +22,7 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import CartChanged, Decision, NeedsMore, Placed, Waiting
 from holdfast.domain.group.plan import GroupPlan
-from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
+from holdfast.domain.group.transitions import Transition, units_of
 from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Hold, Line, Remarks, SeatWish
 from holdfast.domain.holds.holder_limits import refuse_above_limits
 from holdfast.domain.holds.new_hold import make_lines, parts_of, waiting_line
@@ -214,7 +214,7 @@ def _add(
         return Decision(picked)
     if isinstance(picked, Refusal):
         return _refuse_for_waitlist(ledger, session, more) or picked
-    given_up = units_by_pool(hold) - units_of((*found.kept, *found.reduced))
+    given_up = units_of(hold.lines) - units_of((*found.kept, *found.reduced))
     parts = fulfil_partially(ledger, session, parts_of(more), picked, given_up)
     lines = make_lines(ledger, session, parts, picked)
     everything = (*found.kept, *found.reduced, *lines)
@@ -234,7 +234,7 @@ def _add(
     )
     if refusal is not None:
         return refusal if isinstance(refusal, Refusal) else Decision(refusal)
-    demand = units_of(everything) - units_by_pool(hold)
+    demand = units_of(everything) - units_of(hold.lines)
     room = fit(
         ledger,
         session,
@@ -308,9 +308,10 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     lines = (*kept, *new)
     wants = wants_of(lines, session)
     is_less = wants == wants_of(hold.lines, session) and _is_less(lines, hold.lines)
-    if not is_less and not ledger.waitlists[session.key].has_room_for(wants):
+    waitlist = ledger.waitlists[session.key]
+    if not is_less and not waitlist.has_room_for(wants):
         return Decision(refusals.too_many_queues(QUEUES_MAX))
-    place = hold.waiting if is_less else waiting_place(ledger, session, wants)
+    place = hold.waiting if is_less else waiting_place(ledger, waitlist, wants)
     changed = hold.changed(ledger.now, kept, new, holder, remarks, place=place)
     refusal = None
     if not is_less:

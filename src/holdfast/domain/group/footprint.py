@@ -35,7 +35,6 @@ from holdfast.domain.ids import (
     PaymentKey,
     PoolId,
     SeatId,
-    SessionId,
     SessionKey,
 )
 from holdfast.domain.immutable import immutable
@@ -104,8 +103,9 @@ class Proposal:
         return not self.seats
 
 
-# Of an organization: the session or event, and the key of the holder.
-HoldingKey = tuple[OrganizationId, SessionId | EventId, UUID]
+# Of an organization: the session or event, and the key of the holder. As integers, because UUIDs
+# are hashed slowly.
+HoldingKey = tuple[int, int, int]
 
 
 class Claim(NamedTuple):
@@ -126,7 +126,7 @@ class Holding(NamedTuple):
     @property
     def key(self) -> HoldingKey:
         organization_id, session_id = self.session_key
-        return (organization_id, self.event_id or session_id, self.holder.key)
+        return (organization_id.int, (self.event_id or session_id).int, self.holder.key.int)
 
 
 @immutable

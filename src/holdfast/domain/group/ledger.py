@@ -156,7 +156,7 @@ class Ledger:
         for transition in transitions:
             self.holds[transition.after.key] = transition.after
             if self.holdings:
-                self.holdings = self.holdings_after(transition.after)
+                self.holdings.update(self._holdings_after(transition.after))
             if transition.before is None and transition.after.is_cart:
                 cart = transition.after.cart
                 assert cart is not None
@@ -197,25 +197,28 @@ class Ledger:
     def forget_unlocked_holdings(self) -> None:
         """Forget the holdings of holders locked by another group: they may be changing."""
         for _, organization_id, person in self.skipped:
-            for key in [each for each in self.holdings if each[::2] == (organization_id, person)]:
+            of_person = (organization_id.int, person.int)
+            for key in [each for each in self.holdings if each[::2] == of_person]:
                 del self.holdings[key]
 
     def holdings_in_event(self, session: SessionCatalog, holder: Holder) -> Holdings | None:
-        return self.holdings.get((session.organization_id, session.event_id, holder.key))
+        key = (session.organization_id.int, session.event_id.int, holder.key.int)
+        return self.holdings.get(key)
 
     def holdings_for_session(self, session: SessionCatalog, holder: Holder) -> Holdings | None:
-        """The holder's holdings in the whole event if they were read, otherwise in this session."""
-        return self.holdings_in_event(session, holder) or self.holdings.get(
-            (session.organization_id, session.session_id, holder.key)
-        )
+        """The holder's holdings in this session if they were read, otherwise in the whole event."""
+        key = (session.organization_id.int, session.session_id.int, holder.key.int)
+        return self.holdings.get(key) or self.holdings_in_event(session, holder)
 
     def holdings_after(self, hold: Hold) -> dict[HoldingKey, Holdings]:
         """The holdings with this change of a hold."""
-        organization_id, person = hold.organization_id, hold.holder.key
+        return self.holdings | self._holdings_after(hold)
+
+    def _holdings_after(self, hold: Hold) -> dict[HoldingKey, Holdings]:
+        organization, person = hold.organization_id.int, hold.holder.key.int
         event_id = self.sessions[hold.session_key].event_id
-        keys = ((organization_id, hold.session_id, person), (organization_id, event_id, person))
-        changed = {key: self.holdings[key].after(hold) for key in keys if key in self.holdings}
-        return self.holdings | changed
+        keys = ((organization, hold.session_id.int, person), (organization, event_id.int, person))
+        return {key: self.holdings[key].after(hold) for key in keys if key in self.holdings}
 
     def _update_waitlist(self, transition: Transition) -> None:
         before, after = transition.before, transition.after
@@ -229,7 +232,7 @@ class Ledger:
         if before is not None and was is not None:
             waitlist.left(before, is_served=after.occupies_places())
         if after.waiting is not None:
-            waitlist.joined(after, self.sessions[after.session_key], self.now)
+            waitlist.joined(after, self.sessions, self.now)
 
     def _keep(self, seats: Mapping[SeatId, Seat]) -> None:
         for seat in seats.values():

@@ -211,11 +211,12 @@ def _contents(hold: Hold) -> Counter[tuple[TicketTypeId, SeatId | None]]:
     return contents
 
 
-def units_by_pool(hold: Hold) -> Counter[PoolId]:
-    return units_of(hold.lines)
+def units_by_pool(hold: Hold) -> dict[PoolId, int]:
+    return demand_of(hold.lines)
 
 
 def units_of(lines: Iterable[Line]) -> Counter[PoolId]:
+    """For sums and differences."""
     return Counter(demand_of(lines))
 
 

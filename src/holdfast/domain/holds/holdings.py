@@ -83,18 +83,15 @@ class Holdings:
     def after(self, hold: Hold) -> "Holdings":
         """With this change of one of the holder's holds."""
         holds = dict(self.holds)  # does not hash the ids again
+        sold, given_up_at = self.sold, self.given_up_at
         if hold.is_over():
             holds.pop(hold.id, None)
+            sold += hold.quantity if hold.is_converted() else 0
+            given_up = (given_up_at, hold.given_up_at)
+            given_up_at = max((moment for moment in given_up if moment is not None), default=None)
         else:
             holds[hold.id] = live_hold(hold)
-        given_up = (self.given_up_at, hold.given_up_at)
-        return Holdings(
-            holds,
-            self.sold + (hold.quantity if hold.is_converted() else 0),
-            max((moment for moment in given_up if moment is not None), default=None),
-            self.is_complete,
-            self.has_all_carts,
-        )
+        return Holdings(holds, sold, given_up_at, self.is_complete, self.has_all_carts)
 
 
 NOTHING_HELD = Holdings()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from holdfast.domain.catalog.model import SessionCatalog
@@ -158,12 +158,10 @@ def waiting_hold(
     place: WaitingPlace,
 ) -> Hold:
     """A hold that waits for the shortest time its policies allow, at most until sales end."""
-    policies = (session.offers[line.ticket_type_id].policy for line in lines)
-    seconds = min(policy.waiting_seconds for policy in policies)
-    start = rounded_up(ledger.now)
-    until = start + timedelta(seconds=seconds)
+    seconds = min([session.offers[line.ticket_type_id].policy.waiting_seconds for line in lines])
+    until = end_of_hold(ledger.now, seconds)
     if session.sale.ends_at is not None:
-        until = max(min(until, rounded_up(session.sale.ends_at)), start + timedelta(seconds=1))
+        until = max(min(until, rounded_up(session.sale.ends_at)), end_of_hold(ledger.now, 1))
     return _hold(ledger, session, command, lines, until, waiting=place)
 
 

@@ -78,5 +78,5 @@ def _room(ledger: Ledger, session: SessionCatalog, pool_id: PoolId) -> int:
     for queue in waitlist.sharing(frozenset({pool_id})) if waitlist else ():
         first = first_of(ledger, session, queue)
         if first is not None and not may_be_passed(session, queue, first):
-            claimed += units_by_pool(first)[pool_id]
+            claimed += units_by_pool(first).get(pool_id, 0)
     return ledger.available(pool_id) - claimed

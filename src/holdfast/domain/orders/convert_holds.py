@@ -268,7 +268,7 @@ def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _R
     )
     demand: Counter[PoolId] = Counter()
     for hold in lapsed:
-        demand += units_by_pool(hold)
+        demand.update(units_by_pool(hold))
     passed = _passed(ledger, lapsed)
     if passed is None:
         return gone

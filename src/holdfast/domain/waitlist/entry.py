@@ -17,7 +17,7 @@ from holdfast.domain.holds.preconditions import refuse_lines
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.proposals import SeatScope, propose
 from holdfast.domain.waitlist.fairness import closed_blocks, first_of, may_be_passed
-from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, queue_id_of, wants_of
+from holdfast.domain.waitlist.queues import QUEUES_MAX, Waitlist, blocks_for, queue_id_of, wants_of
 from holdfast.domain.waitlist.seating import can_seat, seat_asks, waitlist_scope
 
 # Refusals that waiting may overcome.
@@ -51,9 +51,10 @@ def wait_or_refuse(
         (waiting_line(session, ask, item) for ask, item in zip(asks, items, strict=True)), 1
     )
     wants = wants_of(lines, session)
-    if not ledger.waitlists[session.key].has_room_for(wants):
+    waitlist = ledger.waitlists[session.key]
+    if not waitlist.has_room_for(wants):
         return Decision(refusals.too_many_queues(QUEUES_MAX))
-    place = waiting_place(ledger, session, wants)
+    place = waiting_place(ledger, waitlist, wants)
     hold = waiting_hold(ledger, session, command, lines, place)
     problem = (
         refuse_lines(session, hold.lines)
@@ -63,9 +64,8 @@ def wait_or_refuse(
     )
     if problem is not None:
         return Decision(problem)
-    position = ledger.waitlists[session.key].position_at_end(wants)
     joined = Transition(None, hold, command.origin)
-    return Decision(Waiting(hold, ledger.now, position), (joined,))
+    return Decision(Waiting(hold, ledger.now, waitlist.position_at_end(wants)), (joined,))
 
 
 def _is_outdated(ledger: Ledger, session: SessionCatalog, asks: Sequence[Ask]) -> bool:
@@ -110,10 +110,10 @@ def is_behind_queue(ledger: Ledger, session: SessionCatalog, command: Placement)
     return not may_be_passed(session, queue, first)
 
 
-def waiting_place(ledger: Ledger, session: SessionCatalog, wants: frozenset[UUID]) -> WaitingPlace:
+def waiting_place(ledger: Ledger, waitlist: Waitlist, wants: frozenset[UUID]) -> WaitingPlace:
     """The place at the end of the queue."""
     queue_id = queue_id_of(wants)
-    queue = ledger.waitlists[session.key].queues.get(queue_id)
+    queue = waitlist.queues.get(queue_id)
     return WaitingPlace(queue_id, ledger.now, queue.passes if queue else 0)
 
 
@@ -151,8 +151,8 @@ def _refuse_places(
         return NeedsMore(has_to_wait=True)
     if not known.has_all_carts:
         return refusals.too_many_to_count("waiting_places_max")
-    types = {line.ticket_type_id for line in hold.lines}
-    maximum = min(session.offers[type_id].policy.waiting_places_max for type_id in types)
-    here = known.live_in(session.session_id, ledger.now)
-    waiting = sum(each.is_waiting for each in here)
+    offers = session.offers
+    maximum = min([offers[line.ticket_type_id].policy.waiting_places_max for line in hold.lines])
+    here = known.live_in(session.session_id, ledger.now) if known.holds else ()
+    waiting = sum([each.is_waiting for each in here])
     return refusals.waiting_places_exceeded(maximum) if waiting >= maximum else None

@@ -146,21 +146,21 @@ def unknown_pools(
 
 def first_of(ledger: Ledger, session: SessionCatalog, queue: WaitlistQueue) -> Hold | None:
     """The first party read that can be served at all: capacity may have shrunk."""
-    return next((party for party in queue.first if can_be_served(ledger, session, party)), None)
+    for party in queue.first:
+        if can_be_served(ledger, session, party):
+            return party
+    return None
 
 
 def can_be_served(ledger: Ledger, session: SessionCatalog, party: Hold) -> bool:
     """Whether the party's tickets are still offered and enough of them unsold."""
     if not _is_offered(session, party):
         return False
-    pools = ledger.pools
-    if any(
-        units > pools[pool_id].total - pools[pool_id].sold
-        for pool_id, units in units_by_pool(party).items()
-        if pool_id in pools
-    ):
-        return False
-    seating = ledger.seatings.get(session.key)
+    for pool_id, units in units_by_pool(party).items():
+        pool = ledger.pools.get(pool_id)
+        if pool is not None and units > pool.total - pool.sold:
+            return False
+    seating = ledger.seatings.get(session.key) if ledger.seatings else None
     return seating is None or has_seats_for(ledger, session, seating, party)
 
 

@@ -11,7 +11,7 @@ first party has waited longest, so if it may be overtaken once more, so may ever
 One lock per session guards the waitlist. Every command that joins, leaves or frees places takes it.
 """
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -91,7 +91,10 @@ class WaitlistQueue:
         is_among = bool(first) and place_of(hold) < place_of(first[-1])
         if is_among or (self.is_all_seen and len(first) < LOOK_AHEAD):
             first = tuple(sorted((*first, hold), key=place_of))
-        return replace(self, waiting=self.waiting + 1, first=first)
+        # `replace` takes longer, and every newcomer needs this.
+        return WaitlistQueue(
+            self.id, self.wants, self.waiting + 1, self.passes, self.opened_at, self.served, first
+        )
 
     def left(self, key: HoldKey, *, is_served: bool) -> "WaitlistQueue":
         return replace(
@@ -133,11 +136,10 @@ class QueueIndex:
         joined = after.waiting - (before.waiting if before else 0)
         for want in after.wants if joined else ():
             self.waiting[want] = self.waiting.get(want, 0) + joined
-            ids = self.queue_ids.get(want, frozenset())
             if before is None:
-                self.queue_ids[want] = ids | {after.id}
+                self.queue_ids[want] = self.queue_ids.get(want, frozenset()) | {after.id}
             elif not after.waiting:
-                self.queue_ids[want] = ids - {after.id}
+                self.queue_ids[want] = self.queue_ids.get(want, frozenset()) - {after.id}
 
 
 @dataclass(slots=True)
@@ -209,6 +211,9 @@ class Waitlist:
     def position_at_end(self, wants: frozenset[UUID]) -> int:
         """The queue position of a newcomer: behind all who want any of the same."""
         index = self._indexed()
+        if len(wants) == 1:
+            (want,) = wants
+            return 1 + index.waiting.get(want, 0)
         # Mostly, all queues want the same pool of the whole venue, and few need to be counted.
         common = max(wants, key=lambda want: len(index.queue_ids.get(want, ())))
         others = index.ids_of(wants - {common}) - index.queue_ids.get(common, frozenset())
@@ -221,13 +226,16 @@ class Waitlist:
             (hold for queue in self.queues.values() for hold in queue.first), key=place_of
         )
 
-    def joined(self, hold: Hold, session: SessionCatalog, now: datetime) -> None:
+    def joined(
+        self, hold: Hold, sessions: Mapping[SessionKey, SessionCatalog], now: datetime
+    ) -> None:
         assert hold.waiting is not None
         queue_id = hold.waiting.queue_id
         queue = self.queues.get(queue_id)
         if queue is None:
             passes = hold.waiting.passes_seen  # the count continues from there
-            queue = WaitlistQueue(queue_id, wants_of(hold.lines, session), 0, passes, now)
+            wants = wants_of(hold.lines, sessions[self.session_key])
+            queue = WaitlistQueue(queue_id, wants, 0, passes, now)
         self._put(queue.joined(hold))
 
     def left(self, hold: Hold, *, is_served: bool) -> None:

@@ -116,15 +116,39 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-# What a person has in a session: by user id if there is one, like Holder.key. With an event, what
-# the person has in all its sessions, bought there, and when the last places were given up. One
-# statement, so one snapshot. The walk goes from a session of the event to the person's next one,
-# and from there to the next of the event: neither a long history elsewhere nor an event with
+# The live holds of a person in a session: by user id if there is one, like Holder.key. If there are
+# too many, waiting holds and carts come first, because their number is limited separately. The
+# index has no ended holds. (Not `status = 'active'`: the planner might read everybody's lapsed
+# holds of the session.)
+_LIVE_IN = f"""
+    SELECT id, session_id, quantity, expires_at, status = 'waiting' AS is_waiting, is_cart FROM hold
+    WHERE organization_id = wanted.organization_id AND session_id = {{session}}
+        AND {{of_holder}} AND status IN ('waiting', 'active')
+        AND expires_at > statement_timestamp() - interval '{PROMOTION_SECONDS_MAX} seconds'
+        AND (status = 'waiting' OR expires_at > statement_timestamp())
+    ORDER BY status = 'waiting' OR is_cart DESC LIMIT {HOLDINGS_MAX}
+"""  # noqa: S608
+_BY_EMAIL = "email_key = wanted.name::uuid AND user_id IS NULL"
+_BY_USER = "user_id = wanted.name"
+# Most people who join a waitlist have none, so there are no rows for them.
+_HELD_IN_SESSION = """
+SELECT wanted.number, h.*
+FROM unnest(%s::uuid[], %s::uuid[], %s::text[]) WITH ORDINALITY
+    AS wanted (organization_id, session_id, name, number)
+CROSS JOIN LATERAL ({live}) h
+"""
+HELD_IN_SESSION_BY_EMAIL, HELD_IN_SESSION_BY_USER = (
+    _HELD_IN_SESSION.format(live=_LIVE_IN.format(session="wanted.session_id", of_holder=of_holder))
+    for of_holder in (_BY_EMAIL, _BY_USER)
+)
+
+# What a person has in all sessions of an event, bought there, and when the last places were given
+# up. One statement, so one snapshot. The walk goes from a session of the event to the person's next
+# one, and from there to the next of the event: neither a long history elsewhere nor an event with
 # thousands of sessions costs much, and a walk that is too long ends. Every part finds its rows by
 # an index that has no others: ended holds are not read to find live ones, nor released ones to find
-# sold ones. (Not `status = 'active'`: the planner might read everybody's lapsed holds of the
-# session.) If there are too many, waiting holds and carts come first, because their number is
-# limited separately, then those of the session in question.
+# sold ones. If there are too many live ones, those of the session in question come after waiting
+# holds and carts.
 _HOLDINGS = f"""
 SELECT wanted.number, live.holds, sold.units, given_up.at, sessions.are_too_many
 FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[]) WITH ORDINALITY
@@ -165,21 +189,12 @@ CROSS JOIN LATERAL (
 ) sessions
 CROSS JOIN LATERAL (
     SELECT json_agg(json_build_array(
-        h.id, h.session_id, h.quantity, h.expires_at, h.status = 'waiting', h.is_cart)) AS holds
+        h.id, h.session_id, h.quantity, h.expires_at, h.is_waiting, h.is_cart)) AS holds
     FROM (
         SELECT found.*
-        FROM unnest(
-            CASE WHEN wanted.event_id IS NULL THEN ARRAY[wanted.session_id]
-                 ELSE sessions.of_event END) AS s (id)
-        CROSS JOIN LATERAL (
-            SELECT id, session_id, quantity, expires_at, status, is_cart FROM hold
-            WHERE organization_id = wanted.organization_id AND session_id = s.id
-                AND {{of_holder}} AND status IN ('waiting', 'active')
-                AND expires_at > statement_timestamp() - interval '{PROMOTION_SECONDS_MAX} seconds'
-                AND (status = 'waiting' OR expires_at > statement_timestamp())
-            ORDER BY status = 'waiting' OR is_cart DESC LIMIT {HOLDINGS_MAX}
-        ) found
-        ORDER BY (found.status = 'waiting' OR found.is_cart) DESC, s.id = wanted.session_id DESC
+        FROM unnest(sessions.of_event) AS s (id)
+        CROSS JOIN LATERAL ({{live}}) found
+        ORDER BY (found.is_waiting OR found.is_cart) DESC, s.id = wanted.session_id DESC
         LIMIT {HOLDINGS_MAX}
     ) h
 ) live
@@ -214,10 +229,11 @@ CROSS JOIN LATERAL (
 """  # noqa: S608
 HOLDINGS_BY_EMAIL = _HOLDINGS.format(
     named="email_key = wanted.name::uuid",
-    of_holder="email_key = wanted.name::uuid AND user_id IS NULL",
+    of_holder=_BY_EMAIL,
+    live=_LIVE_IN.format(session="s.id", of_holder=_BY_EMAIL),
 )
 HOLDINGS_BY_USER = _HOLDINGS.format(
-    named="user_id = wanted.name", of_holder="user_id = wanted.name"
+    named=_BY_USER, of_holder=_BY_USER, live=_LIVE_IN.format(session="s.id", of_holder=_BY_USER)
 )
 
 # Under the session's lock, the version shows whether the cached catalog is current.

@@ -85,15 +85,19 @@ class Parties:
 
 def write_places(connection: Statements, moved: Mapping[HoldKey, Hold]) -> None:
     left = [hold.key for hold in moved.values() if hold.waiting is None]
-    waiting = [
-        (*hold.key, hold.session_id, place.queue_id, place.since, place.passes_seen)
-        for hold in moved.values()
-        if (place := hold.waiting) is not None
-    ]
+    new: list[rows.Row] = []
+    changed: list[rows.Row] = []
+    for hold in moved.values():
+        place = hold.waiting
+        if place is not None:
+            row = (*hold.key, hold.session_id, place.queue_id, place.since, place.passes_seen)
+            (new if hold.version == 1 else changed).append(row)
     if left:
-        connection.execute(sql.DELETE_PLACES, rows.columns(left))
-    if waiting:
-        connection.execute(sql.PUT_PLACES, rows.columns(waiting))
+        connection.execute(sql.DELETE_PLACES, rows.wire_columns(left))
+    if new:
+        connection.execute(sql.INSERT_PLACES, rows.wire_columns(new))
+    if changed:
+        connection.execute(sql.PUT_PLACES, rows.wire_columns(changed))
 
 
 def write_queues(

@@ -97,11 +97,15 @@ DELETE FROM waiting_line USING unnest(%s::uuid[], %s::uuid[], %s::uuid[])
 WHERE waiting_line.organization_id = ended.organization_id
     AND waiting_line.session_id = ended.session_id AND waiting_line.id = ended.id
 """
-PUT_PLACES = """
+INSERT_PLACES = """
 INSERT INTO waiting_place (organization_id, hold_id, session_id, line_id, since, passes_seen)
 SELECT organization_id, hold_id, session_id, line_id, since, passes_seen
 FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::timestamptz[], %s::integer[])
     AS place (organization_id, hold_id, session_id, line_id, since, passes_seen)
+"""
+# Of holds that have changed, in this group or an earlier one. Looking for a conflict takes longer.
+PUT_PLACES = f"""
+{INSERT_PLACES.strip()}
 ON CONFLICT (organization_id, hold_id) DO UPDATE SET line_id = excluded.line_id,
     since = excluded.since, passes_seen = excluded.passes_seen
 """
