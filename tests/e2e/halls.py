@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import httpx
 
-from tests.support.platform import Json, Platform
+from tests.support.platform import Json, Platform, sent
 
 ROWS: Mapping[str, Mapping[str, int]] = {"Stalls": {"A": 6, "B": 6}}
 
@@ -34,7 +34,7 @@ class NamedHall:
         return f"/api/events/{self.event_id}/seats/{self.seat_ids[name]}"
 
     def read(self, name: str, **asking: str) -> Json:
-        answer = self.platform.client.get(self.seat_path(name), params=asking)
+        answer = self.platform.client.get(self.seat_path(name), **sent(**asking))
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 

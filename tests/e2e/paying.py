@@ -6,7 +6,7 @@ from uuid import uuid4
 import httpx
 
 from tests.e2e.answers import placed
-from tests.support.platform import Json, Platform, Sale
+from tests.support.platform import Json, Platform, Sale, sent
 
 
 def post(
@@ -44,7 +44,7 @@ def completed(
 
 
 def read(platform: Platform, path: str, **query: Any) -> Json:
-    answer = platform.client.get(path, params=query)
+    answer = platform.client.get(path, **sent(**query))
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 

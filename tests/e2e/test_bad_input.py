@@ -14,7 +14,7 @@ import pytest
 from holdfast.entrypoints.api.routes import ROUTES
 from tests.e2e.answers import problem_of
 from tests.e2e.owner import Owner
-from tests.support.platform import Json, Platform, Sale, new_platform
+from tests.support.platform import EMAIL_HEADER, Json, Platform, Sale, new_platform
 from tests.support.servers import RunningServer
 
 # Finding it in an answer or in the log means that part of the request was repeated.
@@ -440,6 +440,25 @@ def test_an_idempotency_key_must_be_visible_ascii(stall: Stall, key: str) -> Non
 )
 def test_a_query_is_validated_like_a_body(stall: Stall, query: str) -> None:
     refused(stall.platform.client.get(f"/api/holds?{query}"))
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        [b""],
+        [MARKER.encode()],
+        [f"{MARKER}@example.com, b@example.com".encode()],
+        [f"{MARKER}\xe9@example.com".encode()],
+        [f"{MARKER}\xe9@example.com".encode("latin-1")],
+        [f"{MARKER}@example.com".encode(), b"b@example.com"],
+        [f"{MARKER}@example.com".encode()] * 2,
+        [b"", f"{MARKER}@example.com".encode()],
+    ],
+    ids=lambda addresses: repr(addresses)[:60],
+)
+def test_an_address_in_the_header_is_validated(stall: Stall, addresses: list[bytes]) -> None:
+    headers = [(EMAIL_HEADER.encode(), each) for each in addresses]
+    refused(stall.platform.client.get("/api/holds", headers=headers), 400, "invalid_email")
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def pay(call: GeneratedClient, session_id: UUID, ticket_type_id: UUID) -> None:
     payment = ("CompleteCheckoutRequest", {"payment_reference": "pay-1"})
     order = call("complete_checkout", checkout.checkout_id, body=payment)
     assert call("get_order", order.order_id).tickets[0].code == order.tickets[0].code
-    found = call("list_orders", customer_email="user@example.com", session_id=session_id).data
+    found = call("list_orders", x_customer_email="user@example.com", session_id=session_id).data
     assert [each.order_id for each in found] == [order.order_id, paid.order.order_id]
 
 

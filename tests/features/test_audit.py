@@ -10,7 +10,7 @@ from pytest_bdd import given, parsers, scenarios, then, when
 from tests.e2e.cart_calls import item
 from tests.features.scene import Scene
 from tests.support.patience import wait_until
-from tests.support.platform import Json
+from tests.support.platform import Json, sent
 
 scenarios("audit.feature")
 
@@ -103,7 +103,7 @@ def of_holder(scene: Scene, email: str, count: int) -> list[Json]:
     asynchronously."""
 
     def found() -> list[Json]:
-        answer = scene.platform.client.get("/api/audit", params={"customer_email": email})
+        answer = scene.platform.client.get("/api/audit", **sent(customer_email=email))
         assert answer.status_code == 200, answer.text
         return list(answer.json()["data"])
 

@@ -6,7 +6,7 @@ from pytest_bdd import given, parsers, scenarios, then, when
 from tests.e2e.paying import confirmed, ok
 from tests.e2e.privacy.dump import found_in
 from tests.features.scene import Scene
-from tests.support.platform import Platform, Sale, new_platform
+from tests.support.platform import Platform, Sale, new_platform, sent
 from tests.support.servers import RunningServer
 
 scenarios("privacy.feature")
@@ -60,7 +60,7 @@ def were_erased(scene: Scene, holds: str, orders: str, tickets: str) -> None:
 @then(parsers.parse('no hold, order or audit entry is found by "{email}"'))
 def is_not_found(scene: Scene, email: str) -> None:
     for path in ("/api/holds", "/api/orders", "/api/audit"):
-        answer = scene.platform.client.get(path, params={"customer_email": email})
+        answer = scene.platform.client.get(path, **sent(customer_email=email))
         assert ok(answer)["data"] == []
 
 
@@ -84,9 +84,9 @@ def the_hold_is_named(scene: Scene) -> None:
 
 @then(parsers.parse('the other organization still finds the order of "{email}"'))
 def is_found_elsewhere(scene: Scene, email: str) -> None:
-    query = {"customer_email": email}
-    assert len(ok(scene.other.client.get("/api/orders", params=query))["data"]) == 1
-    assert ok(scene.platform.client.get("/api/orders", params=query))["data"] == []
+    query = sent(customer_email=email)
+    assert len(ok(scene.other.client.get("/api/orders", **query))["data"]) == 1
+    assert ok(scene.platform.client.get("/api/orders", **query))["data"] == []
 
 
 @then("the audit log says twice that somebody was forgotten")

@@ -5,7 +5,7 @@ from pytest_bdd import given, parsers, scenarios, then, when
 from tests.e2e.answers import seconds_between
 from tests.features.scene import Scene
 from tests.support.patience import wait_until
-from tests.support.platform import Json
+from tests.support.platform import Json, sent
 
 scenarios("waitlist.feature")
 
@@ -14,8 +14,8 @@ TICKETS = r"(?P<quantity>\d+) tickets?"
 
 def hold_of(scene: Scene, name: str) -> Json:
     """The newest hold of a person."""
-    query = {"customer_email": f"{name}@example.com"}
-    (newest, *_) = scene.platform.client.get("/api/holds", params=query).json()["data"]
+    query = sent(customer_email=f"{name}@example.com")
+    (newest, *_) = scene.platform.client.get("/api/holds", **query).json()["data"]
     return dict(scene.read(newest["hold_id"]).json())
 
 

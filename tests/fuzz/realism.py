@@ -10,7 +10,7 @@ from schemathesis import Case
 from schemathesis.core.parameters import ParameterLocation
 
 from tests.fuzz.scene import Scene
-from tests.support.platform import Json
+from tests.support.platform import EMAIL_HEADER, Json
 
 HOLDER_FIELDS = ("user_id", "customer_email")
 
@@ -46,7 +46,7 @@ class Realism:
             fewer = {name: each for name, each in case.query.items() if self._chance(0.6)}
             case.query = self._as_asked_by(caller, self._existing(fewer, scene, like))
         if self._is_valid(case, ParameterLocation.HEADER) and self._chance(0.8):
-            for name in ("Idempotency-Key", "X-Acting-User"):
+            for name in ("Idempotency-Key", "X-Acting-User", EMAIL_HEADER):
                 case.headers.pop(name, None)
         if self._is_valid(case, ParameterLocation.BODY):
             self._apply_to_body(case, scene, caller, like)

@@ -17,13 +17,14 @@ from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.openapi.examples import REQUESTS
 from tests.matrix.installation import Request
 from tests.matrix.tenants import substituted
+from tests.support.platform import EMAIL_HEADER
 
 Ids = Mapping[str, Sequence[str]]
 
 VERBS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # The texts that name something. Every UUID does.
 _NAMING = re.compile(r"(_id|token|reference|email|username|actor|acting_user)$")
-_IDEMPOTENCY = "idempotency-key"
+IDEMPOTENCY = "idempotency-key"
 # What only a server may send; a browser's request would be refused for it.
 _OF_SERVERS = {"user_id", "customer_email", "unit_price", "as_operator", "notes", "metadata"}
 
@@ -123,12 +124,19 @@ def fields_of(route: Route[Any]) -> list[Field]:
     names = re.findall(r"\{(\w+)\}", route.path)
     found = [Field("path", (name,), name) for name in names]
     if route.query is not None:
-        found += [Field("query", at, at[-1]) for at in _ids_in(route.query)]
+        found += [_of_query(at) for at in _ids_in(route.query)]
     if route.body is not None:
         found += [Field("body", at, _singular(at)) for at in _ids_in(route.body)]
     if route.is_unsafe and not route.is_public:
-        found.append(Field("header", (_IDEMPOTENCY,), _IDEMPOTENCY))
+        found.append(Field("header", (IDEMPOTENCY,), IDEMPOTENCY))
     return found
+
+
+def _of_query(at: tuple[str, ...]) -> Field:
+    is_address = at == ("customer_email",)
+    return (
+        Field("header", (EMAIL_HEADER.lower(),), *at) if is_address else Field("query", at, at[-1])
+    )
 
 
 def _singular(at: tuple[str, ...]) -> str:
@@ -281,7 +289,7 @@ def aimed_attempts(
                     route, route.method, None, values, example=example, is_browser=is_browser
                 )
         for field in fields:
-            if own is not None and field.place == "header":
+            if own is not None and field.kind == IDEMPOTENCY:
                 continue  # a request of the caller's own
             values = own or theirs
             _known(theirs, field.kind, route)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from holdfast.entrypoints.api.http.route import Route
 from tests.matrix.attempts import (
+    IDEMPOTENCY,
     Aliases,
     Attempt,
     Ids,
@@ -149,7 +150,7 @@ class Matrix:
     def _group(self, each: _Try) -> tuple[_Try, list[Attempt]]:
         """The attempt after the same with unknown ids; a write also before it."""
         attempt = each.attempt
-        if attempt.field is not None and attempt.field.place == "header":
+        if attempt.field is not None and attempt.field.kind == IDEMPOTENCY:
             attempt = attempt.with_values(attempt.values, next(self._retries))
         hidden = self._hidden(*each)
         if attempt.field is None or attempt.field.kind not in hidden:

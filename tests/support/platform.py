@@ -15,6 +15,7 @@ from holdfast.domain.ids import OrganizationId
 from holdfast.services.access.authentication import new_secret_key
 
 Json = dict[str, Any]
+EMAIL_HEADER = "X-Customer-Email"
 
 _NULL = re.compile(rb"[\[:,]null[\],}]")
 
@@ -162,6 +163,13 @@ class Platform:
         answer = self.client.get(f"/api/sessions/{sale.session_id}/availability")
         assert answer.status_code == 200, answer.text
         return [offered["available"] for offered in answer.json()["ticket_types"]]
+
+
+def sent(**filters: Any) -> Json:
+    """How to send these filters of a list: the address in its header, the others in the query."""
+    address = filters.pop("customer_email", None)
+    headers = {} if address is None else {EMAIL_HEADER: address}
+    return {"params": filters, "headers": headers}
 
 
 def _refuse_nulls(response: httpx.Response) -> None:

@@ -14,6 +14,7 @@ from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.audit.attempts import FailedAttempt
 from holdfast.services.access.authentication import secret_hash
 from tests.api.world import BALCONY, EVENT, ORGANIZATION, SESSION, World
+from tests.support.platform import sent
 
 ANN = Holder(EmailAddress("ann@example.com"))
 
@@ -221,6 +222,6 @@ def test_a_key_that_is_not_valid_is_recorded_by_its_hash(world: World) -> None:
 def test_a_filter_that_makes_no_sense_is_refused(
     world: World, query: dict[str, str], field: str
 ) -> None:
-    answer = world.call("GET", "/api/audit", params=query)
+    answer = world.call("GET", "/api/audit", **sent(**query))
     assert answer.status_code == 400
     assert [error["field"] for error in answer.json()["errors"]] == [field]

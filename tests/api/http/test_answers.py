@@ -15,6 +15,7 @@ from holdfast.entrypoints.api.http.problems import Problem
 from holdfast.ports.engine import Answer, Deliver, Render
 from holdfast.services.idempotency.seal import Seal
 from tests.api.world import BALCONY, FLOOR, SESSION, UNKNOWN, World
+from tests.support.platform import sent
 
 
 def test_the_answer_starts_with_the_fields_of_the_specification(world: World) -> None:
@@ -53,9 +54,7 @@ def test_a_hold_can_be_read_listed_and_released_once(world: World) -> None:
     placed = world.place(customer_email=email).json()
     path = f"/api/holds/{placed['hold_id']}"
     assert world.call("GET", path).json()["reference"] == placed["reference"]
-    page = world.call(
-        "GET", "/api/holds", params={"customer_email": email.upper(), "status": "active"}
-    )
+    page = world.call("GET", "/api/holds", **sent(customer_email=email.upper(), status="active"))
     assert [hold["hold_id"] for hold in page.json()["data"]] == [placed["hold_id"]]
     released = world.call("POST", f"{path}/release")
     assert (released.status_code, released.json()["status"]) == (200, "cancelled")
@@ -152,12 +151,11 @@ def test_a_chosen_id_holds_once_even_without_the_stored_answer(world: World) -> 
 def test_pages_neither_skip_nor_repeat_a_hold(world: World) -> None:
     email = f"{uuid4().hex}@example.com"
     placed = [world.place(customer_email=email).json()["hold_id"] for _ in range(3)]
-    parameters = {"customer_email": email, "limit": "2"}
-    first = world.call("GET", "/api/holds", params=parameters).json()
+    filters = {"customer_email": email, "limit": "2"}
+    first = world.call("GET", "/api/holds", **sent(**filters)).json()
     assert first["has_more"] is True
-    second = world.call(
-        "GET", "/api/holds", params={**parameters, "cursor": first["next_cursor"]}
-    ).json()
+    following = sent(**filters, cursor=first["next_cursor"])
+    second = world.call("GET", "/api/holds", **following).json()
     assert second["has_more"] is False
     assert "next_cursor" not in second
     listed = [hold["hold_id"] for hold in first["data"] + second["data"]]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.answers import first_error, placed
 from tests.e2e.paying import checked_out, completed, confirmed, held, ok, read
-from tests.support.platform import Json, Platform, Sale
+from tests.support.platform import Json, Platform, Sale, sent
 
 EARLIER, NEW_YEAR, LATER = "2026-12-30T20:00:00Z", "2027-01-01T20:00:00Z", "2027-06-01T20:00:00Z"
 
@@ -182,7 +182,7 @@ class TestCatalog:
 def test_an_invalid_filter_is_refused(
     platform: Platform, kind: str, query: Json, field: str, code: str
 ) -> None:
-    assert first_error(platform.client.get(f"/api/{kind}", params=query)) == (field, code)
+    assert first_error(platform.client.get(f"/api/{kind}", **sent(**query))) == (field, code)
 
 
 def test_filters_hide_rows_of_other_organizations(platform: Platform, neighbour: Platform) -> None:

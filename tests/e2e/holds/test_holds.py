@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.answers import moment, placed, problem_of, seconds_between
 from tests.e2e.owner import Owner
-from tests.support.platform import Json, Platform, Sale
+from tests.support.platform import Json, Platform, Sale, sent
 
 ALPHABET = set("23456789ABCDEFGHJKMNPQRSTUVWXYZ")
 
@@ -355,7 +355,7 @@ def test_a_hundred_concurrent_buyers_get_exactly_the_capacity(
 
 
 def listed(platform: Platform, **filters: Any) -> list[Json]:
-    answer = platform.client.get("/api/holds", params={"limit": 100, **filters})
+    answer = platform.client.get("/api/holds", **sent(limit=100, **filters))
     assert answer.status_code == 200, answer.text
     return list(answer.json()["data"])
 

@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.answers import first_error, moment, placed, problem_of
 from tests.e2e.halls import NamedHall, build_hall
 from tests.e2e.owner import Owner
-from tests.support.platform import Json, Platform, new_platform
+from tests.support.platform import Json, Platform, new_platform, sent
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ class TestOneSeat:
         problem_of(foreign, 404, "event_not_found")
         other = build_hall(hall.platform)
         problem_of(read(f"/api/events/{other.event_id}/seats/{seat_id}"), 404, "seat_not_found")
-        wrong = read(hall.seat_path("Stalls A 1"), params={"customer_email": "ann"})
+        wrong = read(hall.seat_path("Stalls A 1"), **sent(customer_email="ann"))
         problem_of(wrong, 400, "invalid_email")
 
 

@@ -25,6 +25,9 @@ NAME_LENGTH_MAX = 200
 CAPACITY_MAX = 1_000_000_000
 CURSOR_LENGTH_MAX = 32
 REFERENCE_LENGTH_MAX = 20
+# URLs end up in logs and browser histories, so a search for an address has it in a header.
+EMAIL_FIELD = "customer_email"
+EMAIL_HEADER = "X-Customer-Email"
 CURSOR_MESSAGE = "Use next_cursor of the previous page, unchanged"
 
 

@@ -204,7 +204,7 @@ class Endpoint:
                     else await self._parse_large_body(call, body)
                 )
             else:
-                given = parse_query(call.query_string, route.query or NoFields)
+                given = parse_query(call, route.query or NoFields)
             refusal = _read_path(route, call) if route.has_names else None
             if refusal is None and principal.holder is not None:
                 refuse_fields(given)
