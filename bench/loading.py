@@ -16,13 +16,14 @@ COPY hold (organization_id, id, session_id, reference, customer_email, email_key
     quantity, total_minor,
     currency, status, version, created_at, updated_at, held_at, expires_at, due_at) FROM STDIN
 """
-# Parties on the waitlist of the first pool, which is sold out.
+# Parties on the waitlist of the first pool, which is sold out. New holds have no L in their
+# references, so none of these is taken twice.
 WAITING = """
 INSERT INTO hold (organization_id, id, session_id, reference, customer_email, email_key,
     quantity, total_minor,
     currency, status, version, created_at, updated_at, expires_at, due_at)
 SELECT %(organization)s, ('b0000000-0000-4000-8006-' || lpad(to_hex(n), 12, '0'))::uuid,
-    %(session)s, 'W' || n, '\\x00' || convert_to('waiting' || n || '@example.com', 'UTF8'),
+    %(session)s, 'L' || n, '\\x00' || convert_to('waiting' || n || '@example.com', 'UTF8'),
     md5('waiting' || n || '@example.com')::uuid, 1, 4500, 'EUR', 'waiting', 1,
     since, since, date_trunc('second', now()) + interval '1 day',
     date_trunc('second', now()) + interval '1 day'

@@ -198,11 +198,11 @@ def readers(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 @pytest.mark.parametrize(
     ("search", "is_found"),
     [
-        ({"email": "ann@example.com"}, True),
-        ({"email": "ANN@example.com", "error": "insufficient_inventory"}, True),
-        ({"email": "bob@example.com"}, False),
-        ({"email": "no address"}, False),
-        ({"email": "ann@example.com", "outcome": "done"}, False),
+        ({"holder": "ann@example.com"}, True),
+        ({"holder": "ANN@example.com", "error": "insufficient_inventory"}, True),
+        ({"holder": "bob@example.com"}, False),
+        ({"holder": "no address"}, False),
+        ({"holder": "ann@example.com", "outcome": "done"}, False),
         ({"outcome": "refused", "ip": "203.0.113.7"}, True),
         ({"session": "no id"}, False),
         ({"request": "request-ann"}, True),
@@ -230,11 +230,14 @@ def test_the_audit_explains_why_ann_was_refused(
         holder=holder,
         new=json.dumps(refusal),
     )
+    if "@" in search.get("holder", ""):
+        email = search["holder"]
+        search = search | {"holder": HASHES.address_key(sale.organization_id.int, email)}
     text = list_of(operator, "auditentry", sale, **search)
     assert ("asked for 3, available 1" in text) is is_found
-    assert "ann@example.com" not in text.replace('value="ann@example.com"', "")
+    assert "ann@example.com" not in text
 
 
 def test_the_audit_is_searched_within_one_organization(operator: Client) -> None:
-    text = page(operator, "auditentry/", email="ann@example.com")
+    text = page(operator, "auditentry/", holder=uuid4())
     assert "Choose an organization to search its audit log" in text

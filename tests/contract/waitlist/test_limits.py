@@ -32,6 +32,26 @@ def test_places_joined_in_one_group_count_towards_the_limit(
     assert outcomes == ["Waiting", "Refusal", "Refusal"]
 
 
+@pytest.mark.parametrize("is_by_user", [True, False], ids=["user", "address"])
+def test_places_in_another_session_count_only_towards_a_limit_of_the_event(
+    world: World, engine: Admission, is_by_user: bool
+) -> None:
+    """The second plan is the control: the same waiting hold is found if the whole event counts."""
+    person = a_person(1) if is_by_user else Holder(EmailAddress("ada@example.com"))
+    in_session = replace(POLICY, waiting_places_max=1)
+    for policy, is_counted in (
+        (in_session, False),
+        (replace(in_session, holder_holds_max=1), True),
+    ):
+        here = club(world, policy)
+        elsewhere = world.build(here.plan, beside=here)
+        for venue in (here, elsewhere):
+            placed(engine, venue.place(("standing", 4), holder=STRANGER))
+        waiting(engine, elsewhere.place(("standing", 1), holder=person))
+        outcome = ask(engine, here.place(("standing", 1), holder=person))
+        assert isinstance(outcome, Refusal) is is_counted
+
+
 def test_the_one_hold_limit_includes_waiting_holds(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, one_active_hold=True))
     (held,) = sold_out(engine, venue, 4)

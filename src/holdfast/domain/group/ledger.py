@@ -218,7 +218,8 @@ class Ledger:
         organization, person = hold.organization_id.int, hold.holder.key.int
         event_id = self.sessions[hold.session_key].event_id
         keys = ((organization, hold.session_id.int, person), (organization, event_id.int, person))
-        return {key: self.holdings[key].after(hold) for key in keys if key in self.holdings}
+        known = self.holdings
+        return {key: known[key].after(hold) for key in keys if key in known}
 
     def _update_waitlist(self, transition: Transition) -> None:
         before, after = transition.before, transition.after

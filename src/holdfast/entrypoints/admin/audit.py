@@ -16,12 +16,12 @@ from holdfast.adapters.postgres.models import ApiKey, AuditEntry
 from holdfast.domain.group.transitions import FactType
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.values import EmailAddress
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.admin.display import pretty_json, redacted, row_link
 from holdfast.entrypoints.admin.history import HistoryAdmin
 from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, ChoiceFilter, text_column
 from holdfast.entrypoints.admin.lookups import uuid_or_none
+from holdfast.entrypoints.admin.person_search import ORGANIZATION, PersonSearchAdmin
 from holdfast.entrypoints.api.http.codes import KINDS
 from holdfast.ports.audit.reader import AuditFilter, AuditOutcome
 from holdfast.services.audit import trail
@@ -123,7 +123,6 @@ class TimeFilter(RangeDateTimeFilter):
 
 
 ENTRIES_FOUND_MAX = 500
-ORGANIZATION = "organization__id__exact"
 
 
 def _uuid(text: str) -> object:
@@ -133,6 +132,10 @@ def _uuid(text: str) -> object:
     return found
 
 
+def _hashes(text: str) -> tuple[object, ...]:
+    return tuple(map(_uuid, text.split(",")))
+
+
 # By the name in the URL: the title, the field of the reader's filter, and how to read the text.
 SEARCHES: dict[str, tuple[str, str, Callable[[str], object]]] = {
     "session": ("session id", "session_id", _uuid),
@@ -140,7 +143,7 @@ SEARCHES: dict[str, tuple[str, str, Callable[[str], object]]] = {
     "ticket_type": ("ticket type id", "ticket_type_id", _uuid),
     "order": ("order id", "order_id", _uuid),
     "cart": ("cart (whole)", "cart_token", str),
-    "email": ("customer's e-mail (whole)", "email", EmailAddress),
+    "holder": ("customer's hash", "email_keys", _hashes),
     "user": ("customer's user id (whole)", "user_id", str),
     "acting_user": ("acting user (whole)", "acting_user", str),
     "request": ("request id", "request_id", str),
@@ -199,7 +202,9 @@ SEARCH_FILTERS = tuple(_filter(name, title) for name, (title, _, _) in SEARCHES.
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(HistoryAdmin):
+class AuditEntryAdmin(PersonSearchAdmin, HistoryAdmin):
+    hash_lookup = "holder"
+    user_lookup = "user"
     list_display = ("seq", "at", "action", "why", "hold", "of_seat", "who", "ip", "organization")
     list_filter = (
         *BY_ORGANIZATION,

@@ -28,6 +28,7 @@ from holdfast.entrypoints.admin.lists import (
     link_column,
 )
 from holdfast.entrypoints.admin.lookups import holds_named, seat_name, uuid_or_none
+from holdfast.entrypoints.admin.person_search import PersonSearchAdmin
 
 
 def holds_table(row: models.Order | models.Checkout, hold_ids: Sequence[UUID]) -> SafeString:
@@ -71,7 +72,7 @@ class OrderList(AddressedList):
 
 
 @admin.register(models.Order)
-class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
+class OrderAdmin(PersonSearchAdmin, HolderRowAdmin, SharedIdAdmin):
     """Ticket codes admit people, so no page shows them."""
 
     changelist = OrderList

@@ -1,7 +1,7 @@
 """The waitlist of a session: its queues, and the parties of each in order."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
@@ -24,6 +24,7 @@ from holdfast.entrypoints.admin.display import (
     table,
 )
 from holdfast.entrypoints.admin.lists import SessionRowAdmin
+from holdfast.entrypoints.admin.person_search import PersonSearchAdmin
 
 QUEUES_SHOWN_MAX = 20
 PARTIES_SHOWN_MAX = 50
@@ -91,8 +92,10 @@ def _summed(name: str) -> Coalesce:
 
 
 @admin.register(Waitlist)
-class WaitlistAdmin(SessionRowAdmin):
+class WaitlistAdmin(PersonSearchAdmin, SessionRowAdmin):
     changelist = WaitingSessions
+    model_found = "hold"
+    lookups_found: ClassVar[dict[str, str]] = {"status": HoldStatus.WAITING.value}
     sortable_by = ()
     list_display = ("name", "waiting", "served", "state", "organization")
     ordering = ("organization_id", "session_id")

@@ -61,7 +61,7 @@ class AuditOutcome(StrEnum):
 @immutable
 class AuditFilter:
     """`email` and `user_id` find the entries of a holder's holds, and the refused attempts that
-    named this holder."""
+    named this holder. So do `email_keys`, the hashes of an address."""
 
     hold_id: HoldId | None = None
     seat_id: SeatId | None = None
@@ -73,6 +73,7 @@ class AuditFilter:
     order_id: OrderId | None = None
     cart_token: str | None = None
     email: EmailAddress | None = None
+    email_keys: tuple[UUID, ...] | None = None
     user_id: str | None = None
     action: str | None = None
     actor: str | None = None

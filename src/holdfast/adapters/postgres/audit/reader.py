@@ -104,11 +104,13 @@ class _OfHolds(NamedTuple):
         return [f"{column} = %({name})s" for column in self.refused for name in values]
 
 
+_BY_EMAIL = _OfHolds(
+    "x.email_key = ANY (%(email_keys)s::uuid[])", ("holder", "holder_email"), "hash_"
+)
 # In this order: the first that is given is looked up, the others are conditions.
 _BY_HOLDS = {
-    "email": _OfHolds(
-        "x.email_key = ANY (%(email_keys)s::uuid[])", ("holder", "holder_email"), "hash_"
-    ),
+    "email": _BY_EMAIL,
+    "email_keys": _BY_EMAIL,
     "user_id": _OfHolds("x.user_id = %(user_id)s", ("holder",), "hash_"),
     "cart_token": _OfHolds("x.cart_token = %(cart_token)s", ("cart",), "cart_token"),
     "order_id": _OfHolds("", holds=_HOLDS_OF_ORDER),
@@ -239,7 +241,7 @@ def _names(only: AuditFilter, before: AuditPosition | None) -> dict[str, Any]:
     names = {
         name: getattr(only, name)
         for name in AuditFilter.__dataclass_fields__
-        if name not in {"email", "outcome"} and getattr(only, name) is not None
+        if name not in {"email", "email_keys", "outcome"} and getattr(only, name) is not None
     }
     if before is not None:
         names |= {"before_at": before.at, "before_seq": before.seq}
@@ -249,12 +251,16 @@ def _names(only: AuditFilter, before: AuditPosition | None) -> dict[str, Any]:
 def _holder_names(
     organization_id: OrganizationId, only: AuditFilter, hashes: HolderHashes
 ) -> dict[str, Any]:
-    if only.email is None and only.user_id is None:
+    if only.email_keys is not None:
+        keys = found = [each.hex for each in only.email_keys]
+    elif only.email is not None:
+        keys = hashes.address_keys(organization_id, only.email)
+        found = hashes.all_of(organization_id, Holder(only.email))
+    elif only.user_id is not None:
+        keys, found = [], hashes.all_of(organization_id, Holder(user_id=only.user_id))
+    else:
         return {}
-    holder = Holder(only.email) if only.email is not None else Holder(user_id=only.user_id)
-    keys = only.email and hashes.address_keys(organization_id, only.email)
-    found = enumerate(hashes.all_of(organization_id, holder))
-    return {"email_keys": keys, **{f"hash_{number}": each for number, each in found}}
+    return {"email_keys": keys, **{f"hash_{n}": each for n, each in enumerate(found)}}
 
 
 def _all(conditions: Iterable[str]) -> str:

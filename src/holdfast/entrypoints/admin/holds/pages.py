@@ -34,6 +34,7 @@ from holdfast.entrypoints.admin.lists import (
     text_column,
 )
 from holdfast.entrypoints.admin.lookups import of_hold_named
+from holdfast.entrypoints.admin.person_search import PersonSearchAdmin
 from holdfast.entrypoints.admin.waitlist import shown_positions
 
 _COLOUR_OF_STATUS = {
@@ -93,7 +94,7 @@ class HoldList(AddressedList):
 
 
 @admin.register(Hold)
-class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
+class HoldAdmin(PersonSearchAdmin, SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
     changelist = HoldList
     waitlist = link_column("Waitlist", Waitlist, "session_id", "session")
     checkout = link_column("Checkout", Checkout, "checkout_id", has_shared_id=True)

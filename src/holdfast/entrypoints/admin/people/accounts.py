@@ -57,6 +57,8 @@ class PersonAdmin(DjangoUserAdmin, UnfoldAdmin):
     change_password_form = AdminPasswordChangeForm
     list_display = ("username", "email", "is_superuser", "is_active", "last_login")
     list_filter = ("is_superuser", "is_active")
+    search_fields = ("username",)  # not the address, which would be in the URL
+    search_help_text = "Part of the username"
     readonly_fields = (
         "organizations",
         "two_factor",

@@ -88,8 +88,8 @@ class RoleForm(forms.Form):
 class MemberAdmin(ReadOnlyAdmin):
     related = ("organization", "user")
     list_display = ("username", "shown_role", "organization", "mode", "last_login", "created_at")
-    search_fields = ("user__username", "user__email")
-    search_help_text = "Part of the username or e-mail address"
+    search_fields = ("user__username",)
+    search_help_text = "Part of the username"
     fields = (
         ("username", "email"),
         "shown_role",
