@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 
-from holdfast.domain.refusal_codes import RefusalCode
+import pytest
+
+from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
-from tests.contract.asking import ask, refused, waiting
+from tests.contract.asking import ask, placed, refused, waiting
 from tests.contract.seen import World
-from tests.contract.venues import STRANGER
+from tests.contract.venues import STRANGER, Plan
 from tests.contract.waitlist.test_waitlist import POLICY, a_person, club, sold_out, statuses
 
 
@@ -33,23 +37,27 @@ def test_places_joined_in_one_group_count_towards_the_limit(
 
 
 @pytest.mark.parametrize("is_by_user", [True, False], ids=["user", "address"])
-def test_places_in_another_session_count_only_towards_a_limit_of_the_event(
-    world: World, engine: Admission, is_by_user: bool
+@pytest.mark.parametrize(
+    ("policy", "is_counted"),
+    [
+        (replace(POLICY, waiting_places_max=1), False),
+        (replace(POLICY, waiting_places_max=1, holder_holds_max=1), True),
+    ],
+    ids=["limit in a session", "limit in the event"],
+)
+def test_places_in_another_session_count_towards_limits_of_the_event_only(
+    world: World, engine: Admission, policy: HoldPolicy, is_counted: bool, is_by_user: bool
 ) -> None:
-    """The second plan is the control: the same waiting hold is found if the whole event counts."""
     person = a_person(1) if is_by_user else Holder(EmailAddress("ada@example.com"))
-    in_session = replace(POLICY, waiting_places_max=1)
-    for policy, is_counted in (
-        (in_session, False),
-        (replace(in_session, holder_holds_max=1), True),
-    ):
-        here = club(world, policy)
-        elsewhere = world.build(here.plan, beside=here)
-        for venue in (here, elsewhere):
-            placed(engine, venue.place(("standing", 4), holder=STRANGER))
-        waiting(engine, elsewhere.place(("standing", 1), holder=person))
-        outcome = ask(engine, here.place(("standing", 1), holder=person))
-        assert isinstance(outcome, Refusal) is is_counted
+    plan = Plan({"floor": 4}, {"standing": ("floor",)}, policy)
+    here = world.build(plan)
+    elsewhere = world.build(plan, beside=here)
+    stranger = replace(STRANGER, user_id="stranger")
+    for venue, holder in ((here, STRANGER), (elsewhere, stranger)):
+        placed(engine, venue.place(("standing", 4), holder=holder))
+    waiting(engine, elsewhere.place(("standing", 1), holder=person))
+    outcome = ask(engine, here.place(("standing", 1), holder=person))
+    assert isinstance(outcome, Refusal) is is_counted
 
 
 def test_the_one_hold_limit_includes_waiting_holds(world: World, engine: Admission) -> None:
