@@ -2,10 +2,12 @@
 log, in Valkey, in a message beyond its schema, or in somebody else's answer."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 from uuid import uuid4
 
 import httpx
@@ -23,7 +25,7 @@ from tests.support.brokers import BrokerAddress
 from tests.support.databases import DatabaseFactory, server_url
 from tests.support.patience import wait_until
 from tests.support.people import PASSWORD, add_staff
-from tests.support.platform import Json, Platform, new_platform
+from tests.support.platform import EMAIL_HEADER, Json, Platform, new_platform
 from tests.support.rabbit import RabbitBroker
 from tests.support.servers import INSTALLATION_SECRET, RunningServer
 from tests.workers.commands import RunningCommand
@@ -54,10 +56,15 @@ class Day:
     canaries: dict[str, str] = field(default_factory=dict)
     statuses: set[int] = field(default_factory=set)
     answers: list[str] = field(default_factory=list)  # to a stranger
+    urls: list[str] = field(default_factory=list)  # as a proxy would log them
 
     def plant(self, name: str, value: str) -> str:
         self.canaries[name] = value
         return value
+
+    def addresses_in(self, urls: list[str]) -> dict[str, str]:
+        found = self.found_in("\n".join(map(unquote, urls)))
+        return {name: value for name, value in found.items() if "@" in value}
 
     def found_in(self, text: str) -> dict[str, str]:
         return {name: value for name, value in self.canaries.items() if value in text}
@@ -150,6 +157,7 @@ def plant_credentials(day: Day, platform: Platform, number: int) -> None:
         day.plant(f"cookie {number}", browser.cookies["holdfast_session"])
         for path in ("/admin/", f"/admin/invitation/{invited['invitation_path'].split('/')[-2]}/"):
             assert browser.get(path).status_code in {200, 302}
+        look_up_people(day, browser, platform)
     day.plant("password", PASSWORD)
     device = day.plant(f"TOTP secret {number}", uuid4().hex)
     Owner(day.server.database_url).run(
@@ -164,11 +172,30 @@ def plant_credentials(day: Day, platform: Platform, number: int) -> None:
         day.statuses.add(browser.post("/api/member-sessions", json=body).status_code)
 
 
+def look_up_people(day: Day, browser: httpx.Client, platform: Platform) -> None:
+    """Every buyer on every page that finds people."""
+    addresses = [value for name, value in day.canaries.items() if name.startswith("address of")]
+    for model in ("hold", "order", "waitlist", "auditentry"):
+        page = f"/admin/holdfast/{model}/"
+        (token, *_) = re.findall(
+            r'name="csrfmiddlewaretoken" value="(\w+)"', browser.get(page).text
+        )
+        form = {"organization": platform.organization_id, "csrfmiddlewaretoken": token}
+        for address in addresses:
+            found = browser.post(
+                page, data=form | {"person": address}, headers={"Referer": day.server.base_url}
+            )
+            assert found.status_code == 302, found.text
+            assert browser.get(found.headers["location"]).status_code == 200
+            day.urls += [str(found.request.url), found.headers["location"]]
+
+
 def call_everything(day: Day, tenant: Tenant, secret: str | None) -> None:
     """Every route with every id, as the generated matrix does."""
     with httpx.Client(base_url=day.server.base_url, timeout=60, verify=False) as client:
         for attempt in _once(aimed_attempts(ROUTES, tenant.own(), None)):
             request = attempt.request(secret)
+            day.urls.append(request.target)
             answer = client.request(
                 request.method,
                 request.target,
@@ -205,6 +232,11 @@ def misplace(day: Day, tenant: Tenant) -> None:
             client.get(f"/api/{text}"),
             client.get(f"/admin/{text}/"),
             client.get("/api/holds", params={"cursor": text, text: text}),
+            client.get("/api/holds", params={"customer_email": text}),
+            client.post("/api/holds", params={"customer_email": text}, json={}),
+            client.get("/api/holds", headers={EMAIL_HEADER: text}),
+            client.get("/api/events", headers={EMAIL_HEADER: text}),
+            client.get("/admin/holdfast/hold/", params={"q": text, "customer_email": text}),
             client.post("/api/holds", json={"session_id": text, text: text}),
             client.post("/api/holds", content=f'{{"customer_email": "{text}'),
             client.post("/api/events", json={"name": text, "currency": text}),
@@ -297,10 +329,11 @@ def test_no_canary_escapes(day: Day) -> None:
     assert day.found_in(dump) == {}
     assert day.found_in("\n".join(day.answers)) == {}
     assert day.found_in(beyond_the_schema(messages)) == {}
-    _check_control(day)
+    assert day.addresses_in(day.urls) == {}
+    _check_control(day, theirs)
 
 
-def _check_control(day: Day) -> None:
+def _check_control(day: Day, theirs: Tenant) -> None:
     """The same search finds a canary that is there."""
     name, value = next(iter(day.canaries.items()))
     with redis.Redis.from_url(day.valkey.url) as client:
@@ -309,3 +342,6 @@ def _check_control(day: Day) -> None:
         log.write(f'{{"event": "{value}"}}\n')
     assert day.found_in(day.valkey_dump()) == {name: value}
     assert day.found_in(day.logs()["server"]) == {name: value}
+    assert day.found_in("\n".join(day.urls)), "user ids are the platform's own"
+    address = theirs.buyer.customer_email
+    assert address in day.addresses_in([f"/api/holds?customer_email={quote(address)}"]).values()

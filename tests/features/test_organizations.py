@@ -7,7 +7,7 @@ from pytest_bdd import given, parsers, scenarios, then, when
 from tests.e2e.answers import without
 from tests.features.conftest import UNKNOWN_ID
 from tests.features.scene import Scene, new_key
-from tests.support.platform import Platform, new_platform
+from tests.support.platform import Platform, new_platform, sent
 from tests.support.servers import RunningServer
 
 scenarios("organizations.feature")
@@ -31,9 +31,9 @@ def the_other_releases(scene: Scene) -> None:
 
 @when(parsers.parse('the other organization lists the holds of "{email}"'))
 def the_other_lists(scene: Scene, email: str) -> None:
-    of_customer = {"customer_email": email, "session_id": scene.sale.session_id}
-    assert len(scene.platform.client.get("/api/holds", params=of_customer).json()["data"]) == 1
-    scene.answers.append(scene.other.client.get("/api/holds", params=of_customer))
+    of_customer = sent(customer_email=email, session_id=scene.sale.session_id)
+    assert len(scene.platform.client.get("/api/holds", **of_customer).json()["data"]) == 1
+    scene.answers.append(scene.other.client.get("/api/holds", **of_customer))
     assert scene.other.client.get("/api/holds").json()["data"] == []
 
 

@@ -24,7 +24,7 @@ from holdfast.entrypoints.admin.display import (
     table,
 )
 from holdfast.entrypoints.admin.lists import SessionRowAdmin
-from holdfast.entrypoints.admin.person_search import PersonSearchAdmin
+from holdfast.entrypoints.admin.holds.person_search import PersonSearchAdmin
 
 QUEUES_SHOWN_MAX = 20
 PARTIES_SHOWN_MAX = 50

@@ -34,7 +34,7 @@ from holdfast.entrypoints.admin.lists import (
     text_column,
 )
 from holdfast.entrypoints.admin.lookups import of_hold_named
-from holdfast.entrypoints.admin.person_search import PersonSearchAdmin
+from holdfast.entrypoints.admin.holds.person_search import PersonSearchAdmin
 from holdfast.entrypoints.admin.waitlist import shown_positions
 
 _COLOUR_OF_STATUS = {
