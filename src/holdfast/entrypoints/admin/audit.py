@@ -19,9 +19,9 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.admin.display import pretty_json, redacted, row_link
 from holdfast.entrypoints.admin.history import HistoryAdmin
+from holdfast.entrypoints.admin.holds.person_search import ORGANIZATION, PersonSearchAdmin
 from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, ChoiceFilter, text_column
 from holdfast.entrypoints.admin.lookups import uuid_or_none
-from holdfast.entrypoints.admin.holds.person_search import ORGANIZATION, PersonSearchAdmin
 from holdfast.entrypoints.api.http.codes import KINDS
 from holdfast.ports.audit.reader import AuditFilter, AuditOutcome
 from holdfast.services.audit import trail

@@ -21,6 +21,7 @@ from holdfast.entrypoints.admin.display import (
     wrapped,
 )
 from holdfast.entrypoints.admin.holds.pages import hold_status_now, status_badge
+from holdfast.entrypoints.admin.holds.person_search import PersonSearchAdmin
 from holdfast.entrypoints.admin.lists import (
     AddressedList,
     HolderRowAdmin,
@@ -28,7 +29,6 @@ from holdfast.entrypoints.admin.lists import (
     link_column,
 )
 from holdfast.entrypoints.admin.lookups import holds_named, seat_name, uuid_or_none
-from holdfast.entrypoints.admin.holds.person_search import PersonSearchAdmin
 
 
 def holds_table(row: models.Order | models.Checkout, hold_ids: Sequence[UUID]) -> SafeString:

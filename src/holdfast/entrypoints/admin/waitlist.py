@@ -23,8 +23,8 @@ from holdfast.entrypoints.admin.display import (
     shown_time,
     table,
 )
-from holdfast.entrypoints.admin.lists import SessionRowAdmin
 from holdfast.entrypoints.admin.holds.person_search import PersonSearchAdmin
+from holdfast.entrypoints.admin.lists import SessionRowAdmin
 
 QUEUES_SHOWN_MAX = 20
 PARTIES_SHOWN_MAX = 50

@@ -23,6 +23,7 @@ from holdfast.entrypoints.admin.display import (
     wrapped,
 )
 from holdfast.entrypoints.admin.holds.lines import former_lines_table, lines_table
+from holdfast.entrypoints.admin.holds.person_search import PersonSearchAdmin
 from holdfast.entrypoints.admin.lists import (
     BY_ORGANIZATION,
     AddressedList,
@@ -34,7 +35,6 @@ from holdfast.entrypoints.admin.lists import (
     text_column,
 )
 from holdfast.entrypoints.admin.lookups import of_hold_named
-from holdfast.entrypoints.admin.holds.person_search import PersonSearchAdmin
 from holdfast.entrypoints.admin.waitlist import shown_positions
 
 _COLOUR_OF_STATUS = {
