@@ -51,6 +51,7 @@ path: $(READY) ## list the functions and files that a hold passes through
 pictures: $(READY) ## draw the pictures of the documentation that come from the code and the demo
 	@$(BIN)/python -m docs.pictures
 	@$(BIN)/python -m docs.pictures.hall
+	@$(BIN)/python -m docs.pictures.desk
 
 faults: $(READY) ## inject faults under load (SECONDS=60, SEED=7 to replay), then run the long tests
 	@$(BIN)/python -m tests.faults.storm --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))

@@ -130,6 +130,16 @@ function request()
 end
 """
 
+# `body` may contain %d for a number that is different in each request.
+POST = """
+local headers = { ["Authorization"] = "%(credential)s", ["Content-Type"] = "application/json" }
+local counter = 0
+function request()
+  counter = counter + 1
+  return wrk.format("POST", "%(path)s", headers, string.format('%(body)s', counter))
+end
+"""
+
 # Secret keys that do not exist.
 UNKNOWN_KEYS = """
 local counter, prefix = 0, nil
@@ -195,6 +205,11 @@ def change_script(lab: Lab, seed: int) -> str:
 
 def read_script(lab: Lab, path: str, numbers: int = 0) -> str:
     return READ % {"key": lab.secret_key, "path": path, "numbers": numbers}
+
+
+def post_script(path: str, body: str, key: str | None = None) -> str:
+    """Without a key, the caller is unknown."""
+    return POST % {"path": path, "body": body, "credential": f"Bearer {key}" if key else ""}
 
 
 def unknown_keys_script() -> str:

@@ -65,6 +65,33 @@ Feature: Waitlist
     And 2 more tickets go on sale
     Then "ada" has 2 tickets
 
+  Scenario: A paused sale serves nobody until it is resumed
+    When "ada" asks for 2 tickets
+    And the organizer pauses the sale
+    And the other customer releases the hold
+    Then "ada" waits at position 1
+    When the organizer resumes the sale
+    Then "ada" has 2 tickets
+
+  Scenario: Nobody is served after the session has started
+    When "ada" asks for 2 tickets
+    And the session starts
+    And the other customer releases the hold
+    Then "ada" is no longer on the waitlist
+
+  Scenario: Nobody is served after the sale has ended
+    When "ada" asks for 2 tickets
+    And the organizer ends the sale
+    And the other customer releases the hold
+    Then "ada" is no longer on the waitlist
+
+  Scenario: A buyer who gives tickets back is not offered them again
+    When "ada" asks for 4 tickets
+    And the other customer releases the hold
+    And "ada" leaves the waitlist
+    And "bob" asks for 4 tickets
+    Then "ada" is no longer on the waitlist
+
   Scenario: Limited waitlist places per person
     When "ada" asks for 1 ticket 4 times
     And "ada" asks for 1 ticket

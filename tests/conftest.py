@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedValkey
 from holdfast.bootstrap.logs import configure_logs
@@ -29,6 +30,8 @@ __all__ = ["pytest_runtest_protocol", "pytest_terminal_summary"]
 for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
     del os.environ[variable]
 configure_logs(Settings(holdfast_log_format="console"))
+# A cached logger keeps its processors when a test configures logs, and `capture_logs` misses it.
+structlog.configure(cache_logger_on_first_use=False)
 os.environ.pop("DATABASE_URL", None)
 # Tests read rows as their owner; servers and commands do not (`own_environment`).
 os.environ["PGOPTIONS"] = "-c holdfast.owner=on"

@@ -16,8 +16,15 @@ from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 from bench.cost.figures import median_cost
-from bench.lab import EVENT_ID, SESSION_ID, Lab, RunningServer, ticket_type_id
-from bench.load import LoadRun, place_script, read_script, run_wrk, unknown_keys_script
+from bench.lab import EVENT_ID, ORGANIZATION_ID, SESSION_ID, Lab, RunningServer, ticket_type_id
+from bench.load import (
+    LoadRun,
+    place_script,
+    post_script,
+    read_script,
+    run_wrk,
+    unknown_keys_script,
+)
 from bench.loading import load_holds
 from bench.results import Figure, median, relative_spread
 from bench.rounds import Plan, alternate
@@ -41,9 +48,16 @@ HOLDS = 100_000
 ALONE = "alone"
 # The control: the effect of any busy program on the same machine.
 BUSY_PROGRAM = "a program that only computes"
+# Shares groups with the victim's holds, so their latency is that of a larger group.
+RUSH = "a rush of holds"
 CLIENTS = 30
 UNKNOWN_CLIENTS = 600
 HOURS = 168
+RUSH_CLIENTS = 64
+
+SIGN_IN = f'{{"organization_id":"{ORGANIZATION_ID}","username":"nobody%d","password":"wrong"}}'
+NEW_BUYER = '{"user_id":"buyer%d"}'
+INVALID_HOLD = '{"session_id":"%d","quantity":-1,"customer_email":"nobody"}'
 
 Attack = Callable[[], AbstractContextManager[None]]
 
@@ -160,6 +174,11 @@ def _attacks(lab: Lab, server: RunningServer) -> Mapping[str, Attack]:
     hall = attacker.import_hall(attacker.connect())
     changes = read_script(lab, f"/api/sessions/{hall}/seats?since=", numbers=CLIENTS)
     statistics = read_script(lab, "/api/stats?hours=", numbers=HOURS)
+    audit = read_script(lab, "/api/audit?limit=100")
+    rush = place_script(lab, is_hot=True)
+    invalid = post_script("/api/holds", INVALID_HOLD, lab.secret_key)
+    tokens = post_script("/api/holder-tokens", NEW_BUYER, lab.secret_key)
+    passwords = post_script("/api/member-sessions", SIGN_IN)
 
     @contextmanager
     def by_wrk(script: str, clients: int) -> Iterator[None]:
@@ -177,6 +196,11 @@ def _attacks(lab: Lab, server: RunningServer) -> Mapping[str, Attack]:
         "imports of 50,000 seats": partial(attacker.repeating, 4, attacker.import_hall),
         "statistics": partial(by_wrk, statistics, CLIENTS),
         "unknown keys": partial(by_wrk, unknown_keys_script(), UNKNOWN_CLIENTS),
+        "wrong passwords": partial(by_wrk, passwords, CLIENTS),
+        RUSH: partial(by_wrk, rush, RUSH_CLIENTS),
+        "invalid holds": partial(by_wrk, invalid, RUSH_CLIENTS),
+        "new holder tokens": partial(by_wrk, tokens, CLIENTS),
+        "reads of the audit log": partial(by_wrk, audit, CLIENTS),
     }
 
 
@@ -207,7 +231,7 @@ def _figure(name: str, runs: Sequence[LoadRun], alone: Sequence[LoadRun] | None)
         spread=relative_spread([run.p99_ms for run in runs]),
         versus=None if alone is None else "p99 alone",
         p99_ratio=None if alone is None else _ratio(runs, alone),
-        at_most=None if name in (ALONE, BUSY_PROGRAM) else AT_MOST,
+        at_most=None if name in (ALONE, BUSY_PROGRAM, RUSH) else AT_MOST,
         p50_ms=median([run.p50_ms for run in runs]),
         p95_ms=median([run.p95_ms for run in runs]),
         p99_ms=median([run.p99_ms for run in runs]),

@@ -50,8 +50,12 @@ from holdfast.domain.ids import (
     PoolId,
     SeatId,
     SessionId,
+    TicketId,
     TicketTypeId,
 )
+from holdfast.domain.mails.kinds import MailKind
+from holdfast.domain.mails.resend import MailRequest
+from holdfast.domain.mails.templates import MailTemplate
 from holdfast.domain.orders.order import Order
 from holdfast.domain.organizations import ChangeOrganization, Organization
 from holdfast.domain.policy import HoldPolicy, PolicyOverride
@@ -62,9 +66,11 @@ from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import KeyDirectory, KeyOutcome, Principal
 from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.audit.attempts import FailedAttempt, Stranger
+from holdfast.ports.audit.exports import Export
 from holdfast.ports.audit.reader import AuditFilter, AuditPosition, AuditSlice
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter, SessionFilter
 from holdfast.ports.facts.log import FactPage, Position
+from holdfast.ports.mails.templates import ChangeMailText, MailText
 from holdfast.ports.members import (
     Credentials,
     MemberOutcome,
@@ -261,6 +267,35 @@ class StubOrganizations:
         return StoredAnswer(OWN_ORGANIZATION)
 
 
+class StubMailTemplates:
+    """All texts are the built-in ones, and stay so."""
+
+    def template(self, organization_id: OrganizationId, kind: MailKind) -> MailTemplate | None:
+        return None
+
+    def texts(self, organization_id: OrganizationId) -> Mapping[MailKind, MailText]:
+        return {kind: MailText(kind) for kind in MailKind}
+
+    def save(self, change: ChangeMailText, origin: Origin) -> bool:
+        return True
+
+    def apply(
+        self,
+        change: ChangeMailText,
+        origin: Origin,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[MailText], bytes],
+    ) -> StoredAnswer[MailText]:
+        return StoredAnswer(MailText(change.kind))
+
+
+class StubMailRequests:
+    def add(
+        self, organization_id: OrganizationId, request: MailRequest, origin: Origin
+    ) -> Refusal | None:
+        return None
+
+
 class StubRateLimits:
     """Nobody has any."""
 
@@ -400,6 +435,16 @@ class KeptOrders:
     def order(self, organization_id: OrganizationId, order_id: OrderId) -> Order | None:
         return self.store.orders.get((organization_id, order_id))
 
+    def tickets_with_code(
+        self, organization_ids: Sequence[OrganizationId], code: str
+    ) -> Sequence[tuple[OrganizationId, TicketId]]:
+        return [
+            (own, ticket.id)
+            for (own, _), order in self.store.orders.items()
+            for ticket in order.tickets
+            if own in organization_ids and ticket.code == code
+        ]
+
     def orders(
         self, organization_id: OrganizationId, only: OrderFilter, page: PageRequest
     ) -> Page[Order]:
@@ -413,6 +458,16 @@ class StubFacts:
         self, organization_id: OrganizationId, after: Position | None, limit: int
     ) -> FactPage:
         return FactPage((), after or Position(0, 0), has_more=False)
+
+
+class StubExports:
+    """Exports are made in the admin only."""
+
+    def started(self, export: Export, origin: Origin) -> None:
+        raise NotImplementedError
+
+    def finished(self, export: Export, origin: Origin, rows: int, *, is_complete: bool) -> None:
+        raise NotImplementedError
 
 
 class StubAudit:
@@ -503,11 +558,14 @@ class World:
             facts=StubFacts(),
             audit=StubAudit(),
             attempts=self.attempts,
+            exports=StubExports(),
             payments=TrustingPayments(),
             authenticator=trusting(self.keys),
             keys=StubKeyStore(),
             holders=self._holders(),
             organizations=StubOrganizations(),
+            mail_templates=StubMailTemplates(),
+            mail_requests=StubMailRequests(),
             rates=Rates(
                 self.rate_book,
                 limiter or RateLimiter(LocalRates()),

@@ -30,6 +30,7 @@ from tests.support.servers import free_port
 
 HALL = Hall({"Stalls": {"A": 10}}, {"seat": ()})
 STOP_SECONDS_MAX = 30.0
+WARNING_SECONDS = 300
 FACTS_MAX = 1_000
 
 
@@ -50,9 +51,9 @@ class Shop:
 
     def build(self, **policy: Any) -> Venue:
         types = {"standing": ("floor",)}
-        return self.world.build(
-            Plan({"floor": 1_000}, types, hall=HALL, policy=HoldPolicy(**policy))
-        )
+        # Early enough for a mail.
+        rules = HoldPolicy(**{"warning_seconds": WARNING_SECONDS, **policy})
+        return self.world.build(Plan({"floor": 1_000}, types, hall=HALL, policy=rules))
 
     def do(self, command: Command) -> Outcome | None:
         return self.room.admission.submit(command).result(60).outcome

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from email.headerregistry import Address
 from uuid import uuid4
 
@@ -16,21 +17,23 @@ from holdfast.adapters.postgres.access.settings import PostgresOrganizationSetti
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.mails.templates import PostgresMailTemplates
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.rabbitmq.connections import connected
 from holdfast.domain.group.outcomes import Waiting
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.mails.resend import PAYABLE_SECONDS_MIN
 from holdfast.domain.values import Holder
 from holdfast.ports.facts.deliveries import NOTIFICATIONS, TOO_OFTEN
 from holdfast.ports.facts.log import Handled, Message
-from holdfast.services.facts.notices import WARNED_SECONDS_MIN, NoticeSender
+from holdfast.services.facts.notices import NoticeSender
 from tests.consuming.mail_server import MailServer, Received
-from tests.consuming.shop import Shop, a_buyer, elsewhere
+from tests.consuming.shop import WARNING_SECONDS, Shop, a_buyer, elsewhere
 from tests.contract.venues import a_purchase
 from tests.support.brokers import BrokerUnderTest
 from tests.support.patience import wait_until
 
-TTL_SECONDS, WARNING_SECONDS = 600, 60
+TTL_SECONDS = 600
 COPIES = 3
 
 
@@ -120,8 +123,8 @@ class TestWarning:
         (mail,) = mails_after(shop, broker, mail_server, facts)
         ends_at = shop.world.hold(shop.venue, hold.id).expires_at
         assert mail.to == address_of(hold)
-        assert f"by {ends_at:%d %B %Y, %H:%M:%S} UTC" in mail.text
-        assert re.search(r"Please pay within \d+ seconds?", mail.text)
+        assert f"{ends_at.day} {ends_at:%B %Y, %H:%M:%S} UTC" in mail.text
+        assert re.search(r"Please pay within \d minutes", mail.text)
         assert hold.reference in mail.text
         assert "row A, seat 1" in mail.text
 
@@ -145,8 +148,46 @@ class TestWarning:
     def test_a_warning_too_late_to_help_is_not_sent(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
     ) -> None:
-        facts = warned(shop, shop.hold(), seconds_left=WARNED_SECONDS_MIN - 1)
+        facts = warned(shop, shop.hold(), seconds_left=PAYABLE_SECONDS_MIN - 1)
         assert mails_after(shop, broker, mail_server, facts) == []
+
+    def test_a_warning_that_waited_for_the_mail_server_is_not_sent_too_late(
+        self, shop: Shop, mail_server: MailServer
+    ) -> None:
+        """The time that counts is that of sending, not that of the fact."""
+        (fact,) = warned(shop, shop.hold(), seconds_left=PAYABLE_SECONDS_MIN + 60)
+        mail_server.stop()
+        with sender_on(shop.world.url, mail_server) as sender:
+            assert sender.handle(fact) is Handled.AGAIN
+            mail_server.start()
+            shop.world.let_pass(shop.venue, 90)
+            assert sender.handle(fact) is Handled.DONE
+        assert mail_server.received == []
+
+
+class TestRemoval:
+    def test_a_party_is_told_that_an_operator_removed_it(
+        self, shop: Shop, rabbit_alone: BrokerUnderTest, mail_server: MailServer
+    ) -> None:
+        """Those who leave by themselves get no such mail, and those whose places are taken back get
+        another one."""
+        shop.venue = shop.build(waitlist=True)
+        held = shop.hold(1_000)
+        removed, left = (
+            shop.do(shop.venue.place(("standing", 2), holder=a_buyer())) for _ in range(2)
+        )
+        assert isinstance(removed, Waiting), removed
+        assert isinstance(left, Waiting), left
+        shop.do(shop.venue.release(left.hold.id))
+        for hold in (removed.hold, held):
+            shop.do(replace(shop.venue.release(hold.id), is_operator=True))
+        facts = shop.facts("hold.cancelled")
+        mails = {mail.to: mail for mail in mails_after(shop, rabbit_alone, mail_server, facts)}
+        assert mails.keys() == {address_of(removed.hold), address_of(held)}
+        mail = mails[address_of(removed.hold)]
+        assert "You are no longer on the waitlist" in mail.text
+        assert removed.hold.reference in mail.text
+        assert "We are no longer holding" in mails[address_of(held)].text
 
 
 class TestPromotion:
@@ -166,7 +207,7 @@ class TestPromotion:
         (mail,) = mails_after(shop, rabbit_alone, mail_server, facts)
         ends_at = shop.world.hold(shop.venue, hold.id).expires_at
         assert mail.to == address_of(hold)
-        assert f"by {ends_at:%d %B %Y, %H:%M:%S} UTC" in mail.text
+        assert f"{ends_at.day} {ends_at:%B %Y, %H:%M:%S} UTC" in mail.text
         assert hold.reference in mail.text
 
     @pytest.mark.parametrize("meanwhile", ["released", "paid", "lapsed"])
@@ -289,6 +330,7 @@ def sender_on(url: str, mail: MailServer) -> Iterator[NoticeSender]:
             PostgresOrders(database),
             PostgresCatalog(database),
             PostgresOrganizationSettings(database),
+            PostgresMailTemplates(database),
         )
     finally:
         database.close()

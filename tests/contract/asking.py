@@ -1,5 +1,7 @@
 """Submit a command and assert the kind of its outcome."""
 
+from collections.abc import Mapping
+
 from holdfast.domain.carts.empty_cart import EmptyCart
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import (
@@ -7,7 +9,10 @@ from holdfast.domain.group.outcomes import (
     CartEmptied,
     CheckoutStarted,
     Converted,
+    Explained,
     Extended,
+    HoldPromoted,
+    OrderCancelled,
     Outcome,
     Placed,
     Promoted,
@@ -18,9 +23,13 @@ from holdfast.domain.holds.due_holds import WarnHolds
 from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId
+from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.waitlist.explain_waiting import ExplainWaiting
+from holdfast.domain.waitlist.obstacles import Explanation
+from holdfast.domain.waitlist.promote_hold import PromoteHold
 from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
@@ -91,6 +100,18 @@ def promoted(engine: Admission, command: PromoteWaiting) -> None:
     assert isinstance(ask(engine, command), Promoted)
 
 
+def promoted_by_hand(engine: Admission, command: PromoteHold) -> HoldPromoted:
+    outcome = ask(engine, command)
+    assert isinstance(outcome, HoldPromoted), outcome
+    return outcome
+
+
+def explained(engine: Admission, command: ExplainWaiting) -> Mapping[HoldId, Explanation | None]:
+    outcome = ask(engine, command)
+    assert isinstance(outcome, Explained), outcome
+    return outcome.parties
+
+
 def extended(engine: Admission, command: ExtendHold) -> Hold:
     outcome = ask(engine, command)
     assert isinstance(outcome, Extended), outcome
@@ -106,6 +127,12 @@ def started(engine: Admission, command: StartCheckout) -> CheckoutStarted:
 def converted(engine: Admission, command: ConvertHolds) -> Converted:
     outcome = ask(engine, command)
     assert isinstance(outcome, Converted), outcome
+    return outcome
+
+
+def cancelled(engine: Admission, command: CancelOrder) -> OrderCancelled:
+    outcome = ask(engine, command)
+    assert isinstance(outcome, OrderCancelled), outcome
     return outcome
 
 

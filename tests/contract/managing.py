@@ -23,6 +23,18 @@ class Manager(Protocol):
         """Set the end of the sale to a second ago."""
         ...
 
+    def pause_sale(self, venue: Venue) -> None:
+        """Set the start of the sale to an hour from now."""
+        ...
+
+    def resume_sale(self, venue: Venue) -> None:
+        """Remove the start of the sale."""
+        ...
+
+    def start_session(self, venue: Venue) -> None:
+        """Set the start of the session to a second ago."""
+        ...
+
     def set_policy(self, venue: Venue, policy: HoldPolicy) -> None: ...
 
     def set_type_policy(self, venue: Venue, ticket_type: str, policy: HoldPolicy) -> None: ...
@@ -45,6 +57,17 @@ class MemoryManager:
     def end_sale(self, venue: Venue) -> None:
         end = self.store.clock() - A_SECOND
         self._change_sale(venue, lambda sale: replace(sale, ends_at=end))
+
+    def pause_sale(self, venue: Venue) -> None:
+        start = self.store.clock() + timedelta(hours=1)
+        self._change_sale(venue, lambda sale: replace(sale, starts_at=start))
+
+    def resume_sale(self, venue: Venue) -> None:
+        self._change_sale(venue, lambda sale: replace(sale, starts_at=None))
+
+    def start_session(self, venue: Venue) -> None:
+        session = self.store.sessions[venue.organization_id, venue.session_id]
+        self._put(replace(session, starts_at=self.store.clock() - A_SECOND))
 
     def set_policy(self, venue: Venue, policy: HoldPolicy) -> None:
         self._change_offers(
@@ -99,6 +122,21 @@ class PostgresManager:
 
     def end_sale(self, venue: Venue) -> None:
         self._change_event(venue, "sale_ends_at = clock_timestamp() - interval '1 second'")
+
+    def pause_sale(self, venue: Venue) -> None:
+        self._change_event(venue, "sale_starts_at = clock_timestamp() + interval '1 hour'")
+
+    def resume_sale(self, venue: Venue) -> None:
+        self._change_event(venue, "sale_starts_at = NULL")
+
+    def start_session(self, venue: Venue) -> None:
+        with self.connected() as connection, connection.transaction():
+            connection.execute(
+                "UPDATE session SET starts_at = clock_timestamp() - interval '1 second'"
+                " WHERE organization_id = %s AND id = %s",
+                [venue.organization_id, venue.session_id],
+            )
+            self._next_version(connection, venue)
 
     def set_policy(self, venue: Venue, policy: HoldPolicy) -> None:
         values = [getattr(policy, name) for name in POLICY_FIELDS]

@@ -57,12 +57,14 @@ class HoldSeen(NamedTuple):
 
 def seen_hold(hold: Hold) -> HoldSeen:
     made_at = rounded_up(hold.held_at or hold.created_at)
+    # When an operator ends it early, it lasts as long as the store has been running.
+    is_ended_early = hold.expired_at is not None and hold.expired_at < hold.expires_at
     return HoldSeen(
         hold.status.value,
         hold.version,
         tuple(line.quantity for line in hold.lines),
         tuple(line.seat.id if line.seat else None for line in hold.lines),
-        (hold.expires_at - made_at).total_seconds(),
+        0 if is_ended_early else (hold.expires_at - made_at).total_seconds(),
         None if hold.warn_at is None else (hold.warn_at - made_at).total_seconds(),
         hold.checkout_id,
         hold.order_id,
@@ -137,6 +139,10 @@ class World(Manager, Protocol):
         ...
 
     def audit(self, venue: Venue) -> list[AuditSeen]: ...
+
+    def audit_values(self, venue: Venue) -> list[dict[str, Any]]:
+        """The new values of each entry."""
+        ...
 
     @contextmanager
     def locked_elsewhere(self, venue: Venue, pool_id: PoolId) -> Iterator[None]: ...

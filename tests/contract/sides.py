@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -16,7 +16,10 @@ from holdfast.domain.group.outcomes import (
     CheckoutStarted,
     Converted,
     Expired,
+    Explained,
     Extended,
+    HoldPromoted,
+    OrderCancelled,
     Outcome,
     Placed,
     Promoted,
@@ -26,10 +29,11 @@ from holdfast.domain.group.outcomes import (
     Warned,
 )
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.ids import CheckoutId, HoldId, OrderId
-from holdfast.domain.orders.order import Order
+from holdfast.domain.ids import CheckoutId, HoldId, OrderId, TicketId
+from holdfast.domain.orders.order import Attendee, Order
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import Holder, Money
+from holdfast.domain.waitlist.obstacles import Explanation
 from holdfast.domain.waitlist.queues import Waitlist
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
@@ -88,7 +92,19 @@ class OrderShown(NamedTuple):
     holder: Holder
     total: Money
     checkout_id: CheckoutId | None
-    tickets: list[tuple[Any, ...]]
+    status: str
+    version: int
+    tickets: list["TicketShown"]
+
+
+class TicketShown(NamedTuple):
+    id: TicketId
+    hold_id: HoldId
+    code: str
+    unit_price_minor: int
+    seat: str | None
+    attendee: Attendee | None
+    voided_version: int | None
 
 
 class Side:
@@ -133,14 +149,12 @@ class Side:
         match answer.outcome:
             case Placed() | Waiting() | CartChanged() | CartEmptied() | Promoted() as outcome:
                 return self._shown_of_cart(outcome)
+            case HoldPromoted() | Explained() as outcome:
+                return self._shown_of_waitlist(outcome)
             case Extended(hold=hold):
                 return ("extended", *_life(hold))
-            case CheckoutStarted(checkout_id=checkout_id, holds=holds, is_repeat=is_repeat):
-                return ("checkout", checkout_id, [_life(hold) for hold in holds], is_repeat)
-            case Converted(order=order, holds=holds):
-                return ("converted", self._order(order), [_life(hold) for hold in holds])
-            case AlreadyConverted(order_id=order_id):
-                return ("converted before", order_id)
+            case CheckoutStarted() | Converted() | OrderCancelled() | AlreadyConverted() as outcome:
+                return self._shown_of_order(outcome)
             case Warned() as warned:
                 return ("warned", sorted(warned.hold_ids))
             case Released(hold=hold):
@@ -171,10 +185,35 @@ class Side:
             case Promoted():
                 return ("promoted",)
 
+    def _shown_of_order(
+        self, outcome: CheckoutStarted | Converted | OrderCancelled | AlreadyConverted
+    ) -> tuple[Any, ...]:
+        match outcome:
+            case CheckoutStarted(checkout_id=checkout_id, holds=holds, is_repeat=is_repeat):
+                return ("checkout", checkout_id, [_life(hold) for hold in holds], is_repeat)
+            case Converted(order=order, holds=holds):
+                return ("converted", self._order(order), [_life(hold) for hold in holds])
+            case OrderCancelled(order=order, ticket_ids=ticket_ids, amount=amount):
+                return ("cancelled", self._order(order), ticket_ids, amount)
+            case AlreadyConverted(order_id=order_id):
+                return ("converted before", order_id)
+
     def _contents(self, hold: Hold) -> tuple[Any, ...]:
         lines = [(line.quantity, line.number, line.item and line.item.id) for line in hold.lines]
         seats = self.names_of(seat.id for seat in hold.seats)
         return (hold.id, hold.status, hold.version, lines, seats)
+
+    def _shown_of_waitlist(self, outcome: HoldPromoted | Explained) -> tuple[Any, ...]:
+        if isinstance(outcome, HoldPromoted):
+            return ("promoted by hand", *self._contents(outcome.hold), outcome.overtaken)
+        return ("explained", [(id_, self._why(each)) for id_, each in outcome.parties.items()])
+
+    def _why(self, explanation: Explanation | None) -> tuple[Any, ...]:
+        if explanation is None:
+            return ("nothing",)
+        name_of = {id_: name for name, id_ in self.venue.pools.items()}
+        short = [(name_of[pool], *counts) for pool, *counts in map(astuple, explanation.shortages)]
+        return (explanation.obstacle, sorted(short))
 
     def waitlist(self) -> Waitlist | None:
         """The waitlist as the survey sees it."""
@@ -190,17 +229,19 @@ class Side:
 
     def _order(self, order: Order) -> "OrderShown":
         tickets = [
-            (
+            TicketShown(
                 ticket.id,
                 ticket.hold_id,
                 ticket.code,
                 ticket.unit_price_minor,
-                ticket.seat and self._names[str(ticket.seat.id)],
+                None if ticket.seat is None else self._names[str(ticket.seat.id)],
                 ticket.attendee,
+                None if ticket.voided is None else ticket.voided.version,
             )
             for ticket in order.tickets
         ]
-        return OrderShown(order.hold_ids, order.holder, order.total, order.checkout_id, tickets)
+        state = (order.checkout_id, order.status.value, order.version)
+        return OrderShown(order.hold_ids, order.holder, order.total, *state, tickets)
 
     def _translated(self, value: Any, key: str = "") -> Any:
         """Seats by name, and seconds rounded: the sides are not asked at the same instant."""

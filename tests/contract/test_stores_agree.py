@@ -1,6 +1,7 @@
 """Driven with the same commands, both stores give the same answers and end in the same state. A
 Hypothesis state machine finds the commands."""
 
+from collections.abc import Callable
 from uuid import UUID, uuid4
 
 import pytest
@@ -26,6 +27,7 @@ from tests.contract.wishes import CARTS, PEOPLE, POLICIES, Wish, seat_names, wis
 
 holders = st.sampled_from([None, None, None, *PEOPLE])
 carts = st.sampled_from(CARTS)
+parts = st.lists(st.integers(0, 7), max_size=3)
 
 
 class StoresAgree(Agreeing):
@@ -157,6 +159,10 @@ class StoresAgree(Agreeing):
         self.both(lambda venue: [venue.promote()])
 
     @rule(hold_id=holds)
+    def explain_and_promote_by_hand(self, hold_id: HoldId) -> None:
+        self.both(lambda venue: [venue.explain(), venue.promote_this(hold_id), venue.explain()])
+
+    @rule(hold_id=holds)
     def release(self, hold_id: HoldId) -> None:
         self.both(lambda venue: [venue.release(hold_id)])
 
@@ -164,6 +170,27 @@ class StoresAgree(Agreeing):
     def release_and_place_at_once(self, hold_id: HoldId, wish: Wish) -> None:
         new_id = self.new_id()
         self.both(lambda venue: [venue.release(hold_id), wish.place(venue, new_id)])
+
+    @rule(hold_id=any_hold, is_expired=st.booleans())
+    def end_as_an_operator(self, hold_id: HoldId, is_expired: bool) -> None:
+        self.both(lambda venue: [venue.release_as_operator(hold_id, is_expired=is_expired)] * 2)
+
+    @rule(target=holds, old=seat_names, new=seat_names, others=seat_names, is_moved=st.booleans())
+    def hold_seats_and_move(
+        self, old: list[str], new: list[str], others: list[str], is_moved: bool
+    ) -> HoldId:
+        """Another buyer may want the same seats, before or after the move."""
+        hold_id, other_id = self.new_id(), self.new_id()
+        moves = dict(zip(old, new, strict=False))
+        self.both(lambda venue: [venue.seats(*old, hold_id=hold_id, holder=PEOPLE[0])])
+
+        def commands(venue: Venue) -> list[Command]:
+            rival = venue.seats(*others, hold_id=other_id, holder=PEOPLE[1])
+            both: list[Command] = [venue.move(hold_id, moves), rival]
+            return both if is_moved else both[::-1]
+
+        self.both(commands)
+        return hold_id
 
     @rule(hold_ids=st.lists(holds, min_size=1, max_size=4))
     def expire(self, hold_ids: list[HoldId]) -> None:
@@ -237,6 +264,43 @@ class StoresAgree(Agreeing):
             return [paid, wish.place(venue, new_id), paid]
 
         self.both(commands)
+
+    @rule(number=st.integers(0, 9), parts=parts)
+    def cancel_an_order(self, number: int, parts: list[int]) -> None:
+        self._cancel(number, parts)
+
+    @rule(
+        target=holds,
+        kind=st.sampled_from(["guest", "adult", "child"]),
+        sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3),
+        parts=parts,
+        wish=wishes,
+    )
+    def wait_until_an_order_is_cancelled(
+        self, kind: str, sizes: list[int], parts: list[int], wish: Wish
+    ) -> HoldId:
+        owner, newcomer = self.new_id(), self.new_id()
+        self._place_one(("guest", 8, 1), owner, PEOPLE[0])
+        purchase = a_purchase()
+        self.both(lambda venue: [venue.convert(owner, purchase=purchase)])
+        for number, size in enumerate(sizes):
+            self._place_one((kind, size, None), self.new_id(), PEOPLE[1 + number % 2])
+        self._cancel(-1, parts, lambda venue: [wish.place(venue, newcomer)])
+        return newcomer
+
+    def _cancel(
+        self,
+        number: int,
+        parts: list[int],
+        after: Callable[[Venue], list[Command]] = lambda _: [],
+    ) -> None:
+        """Cancel twice: the second time, it is too late."""
+        orders = sorted(self.sides[0].orders().items(), key=lambda each: each[1].hold_ids)
+        if not orders:
+            return
+        order_id, order = orders[number % len(orders)]
+        tickets = dict.fromkeys(order.tickets[part % len(order.tickets)].id for part in parts)
+        self.both(lambda venue: [venue.cancel(order_id, *tickets), *after(venue)] * 2)
 
     @rule(names=seat_names, is_lifted=st.booleans())
     def block_or_unblock(self, names: list[str], is_lifted: bool) -> None:

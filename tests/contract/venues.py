@@ -1,7 +1,7 @@
 """A plan of the things on sale, and the venue built from it, the same for every store."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from secrets import token_bytes
 from uuid import uuid4
 
@@ -29,18 +29,24 @@ from holdfast.domain.ids import (
     PoolId,
     SeatId,
     SessionId,
+    TicketId,
     TicketTypeId,
 )
+from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.order import SEED_BYTES, Attendee, Purchase
 from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.seats.block_seats import BlockSeats
+from holdfast.domain.seats.move_seats import MoveSeats
 from holdfast.domain.seats.seat import SeatPlace
 from holdfast.domain.values import EmailAddress, Holder, Quantity
+from holdfast.domain.waitlist.explain_waiting import ExplainWaiting
+from holdfast.domain.waitlist.promote_hold import PromoteHold
 from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 
 ORIGIN = Origin("test", "request-1", "127.0.0.1", "pytest")
+OPERATOR = Origin("operator:ann", "request-2", reason="Ann fell ill")
 BUYER = Holder(EmailAddress("buyer@example.com"))
 STRANGER = Holder(EmailAddress("stranger@example.com"))
 
@@ -223,6 +229,18 @@ class Venue:
     def promote(self) -> PromoteWaiting:
         return PromoteWaiting(self.organization_id, self.session_id, Origin("promoter", "run-1"))
 
+    def promote_hold(self, hold: Hold, seen_version: int | None = None) -> PromoteHold:
+        """Promote this party by hand."""
+        seen = hold.version if seen_version is None else seen_version
+        return replace(self.promote_this(hold.id), seen_version=seen)
+
+    def promote_this(self, hold_id: HoldId) -> PromoteHold:
+        origin = replace(ORIGIN, actor="operator:ann", reason="She stands at the box office")
+        return PromoteHold(self.organization_id, hold_id, origin)
+
+    def explain(self) -> ExplainWaiting:
+        return ExplainWaiting(self.organization_id, self.session_id, ORIGIN)
+
     def seats(
         self,
         *names: str,
@@ -257,6 +275,32 @@ class Venue:
     def release(self, hold_id: HoldId, key: IdempotencyKey | None = None) -> ReleaseHold:
         return ReleaseHold(self.organization_id, hold_id, ORIGIN, key)
 
+    def release_as_operator(
+        self, hold_id: HoldId, *, is_expired: bool = False, seen_version: int | None = None
+    ) -> ReleaseHold:
+        return ReleaseHold(
+            self.organization_id,
+            hold_id,
+            ORIGIN,
+            is_operator=True,
+            is_expired=is_expired,
+            seen_version=seen_version,
+        )
+
+    def move(
+        self, hold_id: HoldId, moves: Mapping[str, str], *, seen_version: int | None = None
+    ) -> MoveSeats:
+        """Exchange seats for others."""
+        pairs = zip(self.seat_ids(*moves), self.seat_ids(*moves.values()), strict=True)
+        return MoveSeats(
+            self.organization_id,
+            self.session_id,
+            hold_id,
+            tuple(pairs),
+            ORIGIN,
+            seen_version=seen_version,
+        )
+
     def expire(self, *hold_ids: HoldId) -> ExpireHolds:
         return ExpireHolds(self.organization_id, hold_ids, Origin("reaper", "run-1"))
 
@@ -268,6 +312,7 @@ class Venue:
         holder: Holder | None = BUYER,
         is_operator: bool = False,
         key: IdempotencyKey | None = None,
+        seen_version: int | None = None,
     ) -> ExtendHold:
         return ExtendHold(
             self.organization_id,
@@ -277,6 +322,7 @@ class Venue:
             holder,
             is_operator=is_operator,
             idempotency=key,
+            seen_version=seen_version,
         )
 
     def warn(self, *hold_ids: HoldId) -> WarnHolds:
@@ -315,6 +361,19 @@ class Venue:
         paid = a_purchase(payment_reference=reference)
         return ConvertHolds(
             self.organization_id, hold_ids, paid, ORIGIN, is_payment_single_use=True
+        )
+
+    def cancel(
+        self,
+        order_id: OrderId,
+        *ticket_ids: TicketId,
+        refund_reference: str | None = None,
+        version: int | None = None,
+        key: IdempotencyKey | None = None,
+    ) -> CancelOrder:
+        """Cancel these tickets of the order, or all of them."""
+        return CancelOrder(
+            self.organization_id, order_id, ticket_ids, OPERATOR, refund_reference, version, key
         )
 
     def key(self, fingerprint: bytes = b"same") -> IdempotencyKey:

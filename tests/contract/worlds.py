@@ -224,6 +224,10 @@ class MemoryWorld(_World, MemoryManager):
             if row.organization_id == venue.organization_id
         ]
 
+    def audit_values(self, venue: Venue) -> list[dict[str, Any]]:
+        rows = self.store.audit
+        return [row.new for row in rows if row.organization_id == venue.organization_id]
+
     @contextmanager
     def locked_elsewhere(self, venue: Venue, pool_id: PoolId) -> Iterator[None]:
         with self._locked({Resource(ResourceKind.POOL, venue.organization_id, pool_id)}):
@@ -393,6 +397,10 @@ class PostgresWorld(_World, PostgresManager):
             venue.organization_id,
         )
         return [AuditSeen(*row) for row in rows]
+
+    def audit_values(self, venue: Venue) -> list[dict[str, Any]]:
+        query = "SELECT new FROM audit WHERE organization_id = %s ORDER BY seq"
+        return [new for (new,) in self._rows(query, venue.organization_id)]
 
     @contextmanager
     def locked_elsewhere(self, venue: Venue, pool_id: PoolId) -> Iterator[None]:

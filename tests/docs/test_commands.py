@@ -23,6 +23,7 @@ from tests.support.servers import free_port
 
 # Pages with blocks marked `not-run`, and why.
 NOT_RUN = {
+    "docs/desk": "cancels a session for good",
     "README": "`make demo` starts the demo that is running here, `make test` runs this test",
     "docs/tutorial": "`make demo` starts the demo that is running here",
     "docs/bench": "measures for an hour",

@@ -121,6 +121,16 @@ def test_a_released_seat_says_why(
     assert "lines" not in of_hold.old
 
 
+def test_the_facts_of_a_hold_that_was_ended_early_name_the_operator() -> None:
+    hold = seated(Holder(user_id="user-1"))
+    of_hold, released, _ = facts(hold, hold.expired_early(BEFORE_END), by_operator=True)
+    assert of_hold.type == "hold.expired"
+    assert (of_hold.payload["reason"], of_hold.payload["freed_quantity"]) == ("operator", 2)
+    assert released.payload["reason"] == "operator"
+    for after, by_operator in ((hold.expired(END), True), (hold.released(BEFORE_END), False)):
+        assert "reason" not in facts(hold, after, by_operator=by_operator)[0].payload
+
+
 def test_the_fact_of_a_sold_seat_has_no_expiry_and_no_reason() -> None:
     hold = seated(Holder(user_id="user-1"))
     _, sold, _ = facts(hold, hold.converted(BEFORE_END, ORDER))

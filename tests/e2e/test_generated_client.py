@@ -120,6 +120,9 @@ def test_every_operation_works_with_the_generated_client(
     zone = ("ChangeOrganizationRequest", {"time_zone": "Europe/Berlin"})
     assert call("change_organization", body=zone).time_zone == "Europe/Berlin"
     assert call("get_organization").mode == "test"
+    built_in = ("MailTextRequest", {"mail": "warning"})
+    assert call("change_mail_text", body=built_in).is_built_in
+    assert call("list_mail_texts").data[0].placeholders
     staff = add_staff(server.database_url, platform.organization_id, "owner")
     manage_members(call, platform, staff)
     assert call.uncalled == set()
@@ -273,6 +276,11 @@ def pay(call: GeneratedClient, session_id: UUID, ticket_type_id: UUID) -> None:
     assert call("get_order", order.order_id).tickets[0].code == order.tickets[0].code
     found = call("list_orders", x_customer_email="user@example.com", session_id=session_id).data
     assert [each.order_id for each in found] == [order.order_id, paid.order.order_id]
+    wrong = {"reason": "Bought too many", "ticket_ids": [str(order.tickets[0].ticket_id)]}
+    partly = call("cancel_order", order.order_id, body=("CancelOrderRequest", wrong))
+    assert (partly.status, partly.tickets[0].status) == ("partly_cancelled", "void")
+    code = order.tickets[1].code
+    assert call("list_orders", x_ticket_code=code).data[0].tickets[1].status == "valid"
 
 
 def test_the_client_reads_a_refusal_as_a_problem(platform: Platform, call: GeneratedClient) -> None:

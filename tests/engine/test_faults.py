@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Outcome, Placed
 from holdfast.domain.group.transitions import SeatTransition, Transition
+from holdfast.domain.orders.cancellation import Cancellation
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
@@ -347,7 +348,10 @@ class FailingObserver:
         self._fails_always = fails_always
 
     def committed(
-        self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
+        self,
+        transitions: Sequence[Transition],
+        seat_transitions: Sequence[SeatTransition],
+        cancellations: Sequence[Cancellation],
     ) -> None:
         self._count()
 

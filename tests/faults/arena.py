@@ -2,14 +2,16 @@
 
 import time
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 from holdfast.adapters.postgres.connections.connection import RECONNECT_PAUSE_SECONDS
 from holdfast.adapters.postgres.engine.store import PostgresStore
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.origin import Origin
-from holdfast.domain.group.outcomes import Outcome, Placed
+from holdfast.domain.group.outcomes import Converted, OrderCancelled, Outcome, Placed
 from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.placement import Ask, SeatAsk
 from holdfast.domain.ids import HoldId
@@ -39,7 +41,13 @@ BOUND_SECONDS = 60.0
 
 def render(outcome: Outcome) -> bytes:
     """A body that differs for each hold."""
-    return b"placed " + outcome.hold.id.bytes if isinstance(outcome, Placed) else b"refused"
+    match outcome:
+        case Placed(hold=hold):
+            return b"placed " + hold.id.bytes
+        case Converted() | OrderCancelled():
+            return b"done"
+        case _:
+            return b"refused"
 
 
 @dataclass
@@ -59,6 +67,7 @@ class Arena:
         self.engine.start()
         self.commands: list[PlaceHold] = []
         self.seen: dict[int, bytes] = {}
+        self.trades: list[list[Command]] = []  # the steps that are left
 
     def close(self) -> None:
         self.engine.stop()
@@ -85,6 +94,38 @@ class Arena:
     def submit(self, numbers: range) -> list[Future[Answer]]:
         return [self.engine.submit(self.commands[number], render) for number in numbers]
 
+    def begin_trades(self, numbers: range) -> None:
+        """Of the holds that were placed: they are to be paid for, and then their orders cancelled,
+        each with a key of its own."""
+        for number in numbers:
+            if number in self.seen:
+                hold_id = HoldId(UUID(bytes=self.seen[number].removeprefix(b"placed ")))
+                sale = self.venue.convert(hold_id, key=self.venue.key())
+                order_id = sale.purchase.order_id
+                self.trades.append([sale, self.venue.cancel(order_id, key=self.venue.key())])
+
+    def next_steps(self) -> list[tuple[list[Command], Future[Answer]]]:
+        """Submit the next step of each trade. One that was not answered is repeated."""
+        return [(each, self.engine.submit(each[0], render)) for each in self.trades if each]
+
+    def take_steps(self, under_way: Sequence[tuple[list[Command], Future[Answer]]]) -> None:
+        for steps, future in under_way:
+            kind = self._kind(future.result(BOUND_SECONDS))
+            assert kind in {"sold", "cancelled", "replayed", UNAVAILABLE}, kind
+            if kind != UNAVAILABLE:
+                steps.pop(0)
+
+    def finish_trades(self) -> None:
+        """Repeat steps until all were answered; then every hold was sold once, and every order
+        cancelled once."""
+        give_up_at = time.monotonic() + BOUND_SECONDS
+        while under_way := self.next_steps():
+            assert time.monotonic() < give_up_at, "steps that are never answered"
+            self.take_steps(under_way)
+        for kind in ("order.confirmed", "order.cancelled"):
+            query = "SELECT count(*) FROM outbox WHERE organization_id = %s AND type = %s"
+            assert rows(self.url, query, self.venue.organization_id, kind) == [(len(self.trades),)]
+
     def answered(self, futures: list[Future[Answer]], first: int = 0) -> Counter[str]:
         """Wait for all answers within the bound, and remember them."""
         give_up_at = time.monotonic() + BOUND_SECONDS
@@ -102,6 +143,10 @@ class Arena:
         match answer.outcome:
             case Placed():
                 return "placed"
+            case Converted():
+                return "sold"
+            case OrderCancelled():
+                return "cancelled"
             case Refusal(code=code):
                 return code.value
             case _:

@@ -26,6 +26,7 @@ from tests.faults.injection import injected, install
 from tests.faults.proxy import Fault, Proxy
 
 CHECK_EVERY = 25
+TRADES = 5  # holds of each burst that are paid for, and then cancelled
 
 
 class Storm:
@@ -59,20 +60,25 @@ class Storm:
         while time.monotonic() - self.started < seconds:
             number += 1
             first = len(self.arena.commands)
+            trades = self.arena.next_steps()
             futures = self.arena.burst(self.dice.randint(1, 60))
             self.dice.choice(faults)(futures)
             futures += self.arena.burst(self.dice.randint(1, 20))
             answers = self.arena.answered(futures, first)
             assert set(answers) <= {"placed", UNAVAILABLE}, answers
             self.answers += answers
+            self.arena.take_steps(trades)
+            self.arena.begin_trades(range(first, first + TRADES))
             if number % CHECK_EVERY == 0:
                 self.check()
         self.check()
 
     def check(self) -> None:
         before = len(self.arena.commands)
+        self.arena.finish_trades()
         self.arena.assert_nothing_lost_and_nothing_twice()
-        self.report(f"checked: {before} keys, {before} holds, all sound")
+        orders = len(self.arena.trades)
+        self.report(f"checked: {before} holds, {orders} orders sold and cancelled, all sound")
 
     def fault_at_commit(self, _futures: list[Future[Answer]]) -> None:
         fault = self.dice.choice(list(Fault))

@@ -28,6 +28,8 @@ STATUS_OF_ERROR = {
     "extension_limit_reached": 409,
     "expired_before_checkout": 409,
     "already_paid": 409,
+    "order_already_cancelled": 409,
+    "ticket_already_void": 409,
     "empty_cart": 400,
     "idempotency_key_reused": 422,
     "event_not_available": 400,

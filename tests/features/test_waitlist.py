@@ -66,6 +66,41 @@ def more_go_on_sale(scene: Scene, count: int) -> None:
     assert changed.status_code == 200, changed.text
 
 
+@when("the organizer pauses the sale")
+def pauses(scene: Scene) -> None:
+    change_event(scene, sale_starts_at="2040-01-01T00:00:00Z")
+
+
+@when("the organizer resumes the sale")
+def resumes(scene: Scene) -> None:
+    change_event(scene, sale_starts_at=None)
+
+
+@when("the organizer ends the sale")
+def ends(scene: Scene) -> None:
+    change_event(scene, sale_ends_at="2020-01-01T00:00:00Z")
+
+
+@when("the session starts")
+def starts(scene: Scene) -> None:
+    path = f"/api/sessions/{scene.sale.session_id}"
+    changed = scene.platform.client.patch(path, json={"starts_at": "2020-01-01T00:00:00Z"})
+    assert changed.status_code == 200, changed.text
+
+
+def change_event(scene: Scene, **change: object) -> None:
+    path = f"/api/events/{scene.sale.event_id}"
+    changed = scene.platform.client.patch(path, json=change)
+    assert changed.status_code == 200, changed.text
+
+
+@then(parsers.parse('"{name}" is no longer on the waitlist'))
+def is_off_the_waitlist(scene: Scene, name: str) -> None:
+    wait_until(lambda: hold_of(scene, name)["status"] == "cancelled", f"{name} is not served")
+    facts = scene.owner.facts(hold_of(scene, name)["hold_id"])
+    assert facts[-1][0] == "hold.cancelled"
+
+
 @then(parsers.parse('"{name}" waits at position {position:d}'))
 def waits_at(scene: Scene, name: str, position: int) -> None:
     hold = hold_of(scene, name)

@@ -13,17 +13,17 @@ from uuid import uuid4
 import msgspec
 from msgspec import inspect
 
+from holdfast.entrypoints.api.http.fields import HEADER_OF_FIELD
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.openapi.examples import REQUESTS
 from tests.matrix.installation import Request
 from tests.matrix.tenants import substituted
-from tests.support.platform import EMAIL_HEADER
 
 Ids = Mapping[str, Sequence[str]]
 
 VERBS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # The texts that name something. Every UUID does.
-_NAMING = re.compile(r"(_id|token|reference|email|username|actor|acting_user)$")
+_NAMING = re.compile(r"(_id|token|reference|email|ticket_code|username|actor|acting_user)$")
 IDEMPOTENCY = "idempotency-key"
 # What only a server may send; a browser's request would be refused for it.
 _OF_SERVERS = {"user_id", "customer_email", "unit_price", "as_operator", "notes", "metadata"}
@@ -133,10 +133,8 @@ def fields_of(route: Route[Any]) -> list[Field]:
 
 
 def _of_query(at: tuple[str, ...]) -> Field:
-    is_address = at == ("customer_email",)
-    return (
-        Field("header", (EMAIL_HEADER.lower(),), *at) if is_address else Field("query", at, at[-1])
-    )
+    header = HEADER_OF_FIELD.get(at[-1])
+    return Field("query", at, at[-1]) if header is None else Field("header", (header.lower(),), *at)
 
 
 def _singular(at: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 send thousands of requests without a socket."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,8 +10,8 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import unquote
 
 import httpx
+import structlog
 
-from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.server import Server
 from holdfast.bootstrap.settings import Settings
 from holdfast.entrypoints.api.app import Api, create_api
@@ -64,7 +65,7 @@ class Installation:
             )
         )
         # Thousands of refusals, each with its log entry, would cost more than the requests.
-        configure_logs(Settings(holdfast_log_level="warning", holdfast_log_format="console"))
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
         self.server.start()
         self._runner = asyncio.Runner()
         self.api = create_api(self.server.container)
@@ -77,7 +78,7 @@ class Installation:
         self.server.stop()
         # A duty may still be writing, by rules that the test is about to change back.
         wait_until(lambda: not self._threads(), "everything has stopped")
-        configure_logs(Settings(holdfast_log_format="console"))
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
 
     def _threads(self) -> list[threading.Thread]:
         running = (each for each in threading.enumerate() if each not in self._others)

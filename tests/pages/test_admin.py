@@ -119,14 +119,19 @@ def test_lists_and_pages_show_the_rows(operator: Client, sale: Sale, model: str)
     assert "Harbour Hall" in page(operator, f"{model}/{row}/change/")
 
 
+WITH_FORMS = {"event", "session", "tickettype", "pool", "block"}
+
+
 @pytest.mark.parametrize("model", MODELS)
-def test_nothing_can_be_added_changed_or_deleted(operator: Client, sale: Sale, model: str) -> None:
+def test_the_forms_of_django_write_nothing(operator: Client, sale: Sale, model: str) -> None:
     sale.pay(sale.place())
     sale.seat("A", 1)
     row = id_of(model, sale)
     for path in ("add/", f"{row}/change/", f"{row}/delete/"):
         answer = operator.post(f"/admin/holdfast/{model}/{path}", {"name": "x", "post": "yes"})
-        assert answer.status_code == 403, path
+        # Parts of the catalog are added by forms of our own: this page leads to them.
+        is_ours = path == "add/" and model in WITH_FORMS
+        assert answer.status_code == (200 if is_ours else 403), path
     chosen = {"action": "delete_selected", "_selected_action": str(row), "post": "yes"}
     operator.post(f"/admin/holdfast/{model}/", chosen)
     assert id_of(model, sale) == row

@@ -131,3 +131,23 @@ def _luminance(colour: str) -> float:
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_an_unknown_page_of_the_admin_has_its_look(operator: Client) -> None:
+    answer = operator.get("/admin/no-such-page/")
+    assert answer.status_code == 404
+    text = answer.content.decode()
+    assert "There is no such page, or it belongs to an organization that you cannot see." in text
+    assert 'id="find-box"' in text
+    stranger = Client(SERVER_NAME="localhost").get("/admin/no-such-page/")
+    assert stranger.status_code == 302, "log in first"
+
+
+def test_a_form_without_a_token_is_refused_in_words(operator: Client) -> None:
+    strict = Client(SERVER_NAME="localhost", enforce_csrf_checks=True)
+    strict.cookies = operator.cookies
+    answer = strict.post("/admin/account/sessions/end/")
+    assert answer.status_code == 403
+    assert "Go back, reload the page and send the form again." in answer.content.decode()
+    anonymous = Client(SERVER_NAME="localhost", enforce_csrf_checks=True)
+    assert "send the form again" in anonymous.post("/admin/login/").content.decode()

@@ -3,6 +3,8 @@ matrix is made from the tables of roles and pages."""
 
 from collections.abc import Callable
 from functools import partial
+from itertools import count
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -16,6 +18,7 @@ from tests.pages.sales import Sale, new_sale, page
 from tests.pages.staff import browser_of, hire
 from tests.pages.test_admin import id_of as row_id_of
 
+SEAT_NUMBERS = count(1)
 FORM = {"name": "x", "scopes": ["holds"], "hours": "0", "username": "someone", "role": "viewer"}
 
 
@@ -86,6 +89,14 @@ def row_path(model: str, name: str, sale: Sale) -> str:
     return f"/admin/holdfast/{model}/{id_of(model, sale)}/{name}/"
 
 
+def hold_path(name: str, sale: Sale) -> str:
+    """An action on a hold that it is offered for."""
+    status = "waiting" if name == "remove" else "active"
+    held_at: dict[str, Any] = {"held_at": None} if name == "remove" else {}
+    hold_id = sale.place(seat_id=sale.seat("B", next(SEAT_NUMBERS)), status=status, **held_at)
+    return f"/admin/holdfast/hold/{hold_id}/{name}/"
+
+
 ACTIONS: dict[str, tuple[Address, Scope]] = {
     "new key": (partial(organization_path, "apikey/new/{}"), Scope.KEYS_WRITE),
     "rotate key": (partial(row_path, "apikey", "rotate"), Scope.KEYS_WRITE),
@@ -95,18 +106,70 @@ ACTIONS: dict[str, tuple[Address, Scope]] = {
     "role": (partial(row_path, "member", "role"), Scope.MEMBERS_WRITE),
     "remove": (partial(row_path, "member", "remove"), Scope.MEMBERS_WRITE),
     "end sessions": (partial(row_path, "member", "sessions"), Scope.MEMBERS_WRITE),
+    "new event": (partial(organization_path, "event/new/{}"), Scope.CATALOG_WRITE),
+    "extend hold": (partial(hold_path, "extend"), Scope.HOLDS_OPERATE),
+    "move hold": (partial(hold_path, "move"), Scope.HOLDS_OPERATE),
+    "release hold": (partial(hold_path, "release"), Scope.HOLDS_OPERATE),
+    "expire hold": (partial(hold_path, "expire"), Scope.HOLDS_OPERATE),
+    "remove from the waitlist": (partial(hold_path, "remove"), Scope.HOLDS_OPERATE),
 }
+CATALOG_PAGES = {
+    "event": (
+        *("publish", "edit", "policy", "pause", "resume", "archive", "cancel"),
+        *("session", "sessions", "clear"),
+    ),
+    "session": (
+        *("edit", "tickettype", "pool", "block", "design", "upload", "copy", "cancel", "clear"),
+    ),
+    "tickettype": ("edit", "policy"),
+    "pool": ("edit",),
+    "block": ("edit",),
+}
+ACTIONS |= {
+    f"{name} of {model}": (partial(row_path, model, name), Scope.CATALOG_WRITE)
+    for model, names in CATALOG_PAGES.items()
+    for name in names
+}
+
+
+def test_every_page_that_changes_the_catalog_is_in_the_matrix(sale: Sale) -> None:
+    # Cannot be imported before Django is set up.
+    from holdfast.entrypoints.admin.catalog.offers import CatalogAdmin
+
+    offered = {
+        model.__name__.lower(): {offer.name for offer in page.offers}
+        for model, page in admin.site._registry.items()
+        if isinstance(page, CatalogAdmin)
+    }
+    assert offered == {model: set(names) for model, names in CATALOG_PAGES.items()}
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_buttons_that_change_the_catalog_by_role(database_url: str, own: Sale, role: Role) -> None:
+    client = browser_of(hire(database_url, own, role.value))
+    may_change = Scope.CATALOG_WRITE in SCOPES_OF_ROLE[role]
+    for model in CATALOG_PAGES:
+        shown = page(client, f"{model}/{id_of(model, own)}/change/")
+        assert ("/edit/" in shown) == may_change, model
+        assert (f"{model}/add/" in page(client, f"{model}/")) == may_change, model
+        # The page to start from: a form, a choice, or a page that says who may.
+        answer = client.get(f"/admin/holdfast/{model}/add/")
+        assert answer.status_code in ({200, 302} if may_change else {403}), model
+        assert may_change or "Your role does not allow this" in answer.content.decode()
 
 
 @pytest.mark.parametrize("role", list(Role))
 def test_actions_by_role(database_url: str, own: Sale, neighbour: Sale, role: Role) -> None:
     hire(database_url, neighbour, "owner")
     client = browser_of(hire(database_url, own, role.value))
+    paths = {name: (address(own), address(neighbour)) for name, (address, _) in ACTIONS.items()}
     before = everything(neighbour), everything(own)
-    for name, (address, scope) in ACTIONS.items():
+    for name, (_, scope) in ACTIONS.items():
         allowed = scope in SCOPES_OF_ROLE[role]
-        mine, foreign = address(own), address(neighbour)
-        assert client.get(mine).status_code == (200 if allowed else 403), name
+        mine, foreign = paths[name]
+        # Only a cancelled sale is cleared; any other leads back to its page.
+        seen = 302 if name.startswith("clear of") else 200
+        assert client.get(mine).status_code == (seen if allowed else 403), name
         # Nobody else's rows: not found, or not even asked.
         expected = {404} if allowed else {403, 404}
         assert client.get(foreign).status_code in expected, name
@@ -123,6 +186,11 @@ def everything(sale: Sale) -> list[object]:
         "SELECT * FROM organization WHERE id = %s",
         "SELECT * FROM api_key WHERE organization_id = %s ORDER BY id",
         "SELECT * FROM member WHERE organization_id = %s ORDER BY id",
+        "SELECT * FROM event WHERE organization_id = %s ORDER BY id",
+        "SELECT * FROM session WHERE organization_id = %s ORDER BY id",
+        "SELECT * FROM pool WHERE organization_id = %s ORDER BY id",
+        "SELECT * FROM ticket_type WHERE organization_id = %s ORDER BY id",
+        "SELECT * FROM block WHERE organization_id = %s ORDER BY id",
         "SELECT count(*) FROM audit WHERE organization_id = %s",
     )
     return [sale.owner.execute(each, [sale.organization_id]).fetchall() for each in queries]

@@ -30,6 +30,7 @@ MODELS = (
     "Hold",
     "HoldLine",
     "LoginSession",
+    "MailTemplate",
     "Member",
     "MemberSession",
     "Order",

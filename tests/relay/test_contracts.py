@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +12,20 @@ from uuid import uuid4
 import pytest
 from jsonschema import Draft202012Validator
 
+from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.adapters.postgres.mails.requests import PostgresMailRequests
 from holdfast.domain.group.transitions import FactType
 from holdfast.domain.holds.hold import Hold, Remarks
+from holdfast.domain.ids import OrderId
+from holdfast.domain.mails.kinds import MailKind
+from holdfast.domain.mails.resend import MailRequest
 from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
 from holdfast.domain.values import Holder, Metadata
 from holdfast.ports.facts.log import Message
 from holdfast.services.facts.envelope import SCHEMA
 from holdfast.services.orders.confirmations import paid_order_of
 from tests.contract.asking import (
+    cancelled,
     changed,
     converted,
     extended,
@@ -27,7 +34,7 @@ from tests.contract.asking import (
     waiting,
     warned,
 )
-from tests.contract.venues import Hall, Plan, a_purchase
+from tests.contract.venues import ORIGIN, Hall, Plan, a_purchase
 from tests.relay.contracts import (
     CONTRACTS,
     INBOUND,
@@ -138,6 +145,7 @@ def test_every_published_message_fits_its_contract(stage: Stage) -> None:
     _life_in_a_cart(stage)
     _life_on_the_waitlist(stage)
     change_catalog(stage.url, stage.venue.organization_id)
+    _ask_for_mails(stage)
     published = Listed([])
     stage.relay_all(published)
     stage.assert_arrived(published.messages, once=True)
@@ -178,7 +186,9 @@ def _seated_life(stage: Stage) -> None:
     by_user = Holder(user_id="user-17")
     asks = (venue.these("Stalls A 1", "Stalls A 2"), ("standing", 3))
     bought = placed(engine, venue.place(*asks, holder=by_user))
-    converted(engine, venue.convert(bought.id))
+    order = converted(engine, venue.convert(bought.id)).order
+    cancelled(engine, venue.cancel(order.id, order.tickets[0].id, refund_reference="re_1"))
+    cancelled(engine, replace(venue.cancel(order.id), origin=ORIGIN))
     lapsed = placed(engine, venue.seats("Stalls A 3"))
     world.let_pass(venue, 545)
     assert warned(engine, venue.warn(lapsed.id)) == (lapsed.id,)
@@ -189,6 +199,16 @@ def _seated_life(stage: Stage) -> None:
     stage.ask(venue.block("Stalls A 4", "Stalls A 5"))
     stage.ask(venue.unblock("Stalls A 5"))
     assert held.id != lapsed.id
+    _life_at_the_desk(stage)
+
+
+def _life_at_the_desk(stage: Stage) -> None:
+    """An operator moves a hold and ends it early, and releases another."""
+    venue, engine = stage.venue, stage.engine
+    first, second = (placed(engine, venue.seats(f"Stalls A {seat}")) for seat in (6, 7))
+    stage.ask(venue.move(first.id, {"Stalls A 6": "Stalls A 8"}))
+    stage.ask(venue.release_as_operator(first.id, is_expired=True))
+    stage.ask(venue.release_as_operator(second.id))
 
 
 def _short_life(stage: Stage) -> None:
@@ -228,6 +248,16 @@ def _life_on_the_waitlist(stage: Stage) -> None:
     tired = waiting(engine, venue.fill(uuid4().hex, {"a": ("standing", 2), "b": ("seat", 1)}))
     stage.ask(venue.release(tired.id))
     stage.ask(venue.release(standing.id), venue.release(seated.id))
+
+
+def _ask_for_mails(stage: Stage) -> None:
+    hold = placed(stage.engine, stage.venue.place(("standing", 1)))
+    with closing(Database(stage.url)) as database:
+        database.open()
+        requests = PostgresMailRequests(database)
+        for kind, order_id in ((MailKind.WARNING, None), (MailKind.CONFIRMATION, OrderId(uuid4()))):
+            request = MailRequest(uuid4(), kind, hold.id, order_id)
+            assert requests.add(hold.organization_id, request, ORIGIN) is None
 
 
 def _header_schema() -> Json:

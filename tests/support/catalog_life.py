@@ -20,9 +20,10 @@ from holdfast.domain.catalog.changes import (
     CreateTicketType,
     DraftedBlock,
     ImportSeats,
+    PlaceChange,
     SaleChange,
 )
-from holdfast.domain.catalog.model import BlockPrice, EventStatus
+from holdfast.domain.catalog.model import BlockPrice, EventStatus, Place
 from holdfast.domain.catalog.seat_import import DraftBlock, DraftSeat, Source
 from holdfast.domain.ids import (
     BlockId,
@@ -58,7 +59,8 @@ def every_change(organization_id: OrganizationId) -> Iterator[CatalogChange]:
     owned, in_session = (organization_id,), (organization_id, session_id)
     policy = PolicyOverride(ttl_seconds=300)
     texts = Metadata({"venue_code": "H-12"})
-    yield CreateEvent(*owned, event_id, "Gala", "EUR", policy, metadata=texts)
+    place = Place("Harbour Hall", "Europe/Berlin")
+    yield CreateEvent(*owned, event_id, "Gala", "EUR", policy, metadata=texts, place=place)
     yield CreateSession(*owned, session_id, event_id, "Friday", None)
     yield CreatePool(*owned, pool_id, session_id, "Floor", 90)
     own_pool = CreatePool(*owned, PoolId(uuid4()), session_id, "Seat", 50)
@@ -79,6 +81,8 @@ def every_change(organization_id: OrganizationId) -> Iterator[CatalogChange]:
     sale = SaleChange(status=EventStatus.LIVE, starts_at=moment, ends_at=moment.replace(hour=20))
     yield ChangeEvent(*owned, event_id, "Great gala", PolicyChange(ttl_seconds=None), sale)
     yield ChangeEvent(*owned, event_id, metadata=Metadata({}))
+    moved = PlaceChange("Old Mill", None)
+    yield ChangeEvent(*owned, event_id, place=moved)
     yield ChangeSession(*owned, session_id, "Saturday", moment, texts)
     yield ChangePool(*owned, pool_id, "House", 100)
     change = PolicyChange(waitlist=True)

@@ -16,6 +16,7 @@ from holdfast.services.access.authentication import new_secret_key
 
 Json = dict[str, Any]
 EMAIL_HEADER = "X-Customer-Email"
+CODE_HEADER = "X-Ticket-Code"
 
 _NULL = re.compile(rb"[\[:,]null[\],}]")
 
@@ -166,9 +167,9 @@ class Platform:
 
 
 def sent(**filters: Any) -> Json:
-    """How to send these filters of a list: the address in its header, the others in the query."""
-    address = filters.pop("customer_email", None)
-    headers = {} if address is None else {EMAIL_HEADER: address}
+    """The filters as httpx takes them: addresses and ticket codes are sent in headers."""
+    named = {"customer_email": EMAIL_HEADER, "ticket_code": CODE_HEADER}
+    headers = {header: filters.pop(name) for name, header in named.items() if name in filters}
     return {"params": filters, "headers": headers}
 
 

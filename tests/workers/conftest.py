@@ -72,3 +72,9 @@ def lapse_waitlist(world: PostgresWorld) -> Callable[[], None]:
         world.let_pass(venue, 660)
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def _logs_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program configures the loggers of its process, which other tests watch."""
+    monkeypatch.setattr("holdfast.entrypoints.cli.main.configure_logs", lambda _: None)

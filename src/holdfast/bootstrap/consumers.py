@@ -16,6 +16,7 @@ from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.mails.templates import PostgresMailTemplates
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.bootstrap.duties import BackgroundThread, DutyThread, journal_duty
 from holdfast.bootstrap.engine_room import EngineRoom
@@ -79,7 +80,13 @@ def consumer_threads(
         catalog = PostgresCatalog(database)
         organizations = PostgresOrganizationSettings(database)
         tell = NoticeSender(
-            PostgresInbox(database), notifier, holds, orders, catalog, organizations
+            PostgresInbox(database),
+            notifier,
+            holds,
+            orders,
+            catalog,
+            organizations,
+            PostgresMailTemplates(database),
         ).handle
     return [
         ConsumerThread("orders", partial(consumer_of, settings, ORDERS), taker.handle),

@@ -40,6 +40,8 @@ INSTALLED_APPS = [
     "django_otp",
     "django_otp.plugins.otp_static",
     "django_otp.plugins.otp_totp",
+    # Before the theme: adds the search box to its header, and replaces its empty lists.
+    "holdfast.entrypoints.admin",
     "unfold",
     "unfold.contrib.filters",
     "django.contrib.admin",
@@ -49,7 +51,6 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "holdfast.adapters.postgres",
-    "holdfast.entrypoints.admin",
     "holdfast.entrypoints.pages",
 ]
 MIDDLEWARE = [
@@ -127,6 +128,7 @@ SESSION_COOKIE_NAME = "holdfast_session"
 SESSION_COOKIE_AGE = 12 * 60 * 60
 SESSION_COOKIE_SAMESITE = "Strict"
 SESSION_COOKIE_SECURE = _public
+CSRF_FAILURE_VIEW = "holdfast.entrypoints.pages.views.form_refused"
 CSRF_COOKIE_NAME = "holdfast_csrf"
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Strict"
@@ -169,6 +171,9 @@ def _entry(model: str, title: str, icon: str) -> dict[str, Any]:
     return {"title": title, "icon": icon, "link": url, "permission": permission}
 
 
+_DASHBOARD = {"title": "Dashboard", "icon": "dashboard", "link": reverse_lazy("admin:index")}
+
+
 def _icon(request: HttpRequest) -> str:
     return static("pages/icon.svg")
 
@@ -180,6 +185,8 @@ UNFOLD = {
     "SITE_SUBHEADER": "Admin, all times in UTC",
     "SITE_SYMBOL": "confirmation_number",
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _icon}],
+    "STYLES": [lambda request: static("holdfast/find.css")],
+    "SCRIPTS": [lambda request: static("holdfast/find.js")],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": True,
@@ -199,12 +206,14 @@ UNFOLD = {
             "950": "#042f2e",
         },
     },
+    "DASHBOARD_CALLBACK": "holdfast.entrypoints.admin.dashboard.pages.with_dashboard",
     "LOGIN": {"form": "holdfast.entrypoints.admin.people.log_in.LogInForm"},
     "ACCOUNT": {
         "navigation": [{"title": "Sessions and security", "link": reverse_lazy("account")}]
     },
     "SIDEBAR": {
         "navigation": [
+            {"items": [_DASHBOARD]},
             {
                 "title": "Holds",
                 "items": [

@@ -13,12 +13,15 @@ from holdfast.adapters.postgres.access.rates import PostgresRateLimits
 from holdfast.adapters.postgres.access.sessions import PostgresMemberSessions
 from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
 from holdfast.adapters.postgres.access.tokens import PostgresTokenDirectory, PostgresTokenStore
+from holdfast.adapters.postgres.audit.exports import PostgresExportLog
 from holdfast.adapters.postgres.audit.reader import PostgresAudit
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.connections.health import DatabaseDependency
 from holdfast.adapters.postgres.facts.outbox import PostgresFactLog
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.holds.statistics import PostgresStatistics
+from holdfast.adapters.postgres.mails.requests import PostgresMailRequests
+from holdfast.adapters.postgres.mails.templates import PostgresMailTemplates
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.postgres.privacy.forgetting import PostgresForgetting
 from holdfast.adapters.postgres.seats.reader import PostgresSeats
@@ -184,11 +187,14 @@ def _container(
         facts=PostgresFactLog(room.database),
         audit=PostgresAudit(room.database, room.addresses.hashes),
         attempts=room.journal,
+        exports=PostgresExportLog(room.database),
         payments=till or TrustingPayments(),
         authenticator=authenticator,
         keys=PostgresKeyStore(room.database),
         holders=holders,
         organizations=PostgresOrganizationSettings(room.database),
+        mail_templates=PostgresMailTemplates(room.database),
+        mail_requests=PostgresMailRequests(room.database),
         rates=rates,
         forgetting=PostgresForgetting(room.database, room.addresses),
         members=PostgresMembers(room.database),

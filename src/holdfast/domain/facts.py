@@ -18,6 +18,7 @@ from holdfast.domain.ids import (
     SeatId,
     SessionId,
     SessionKey,
+    TicketId,
     TicketTypeId,
 )
 from holdfast.domain.immutable import immutable
@@ -46,6 +47,7 @@ class Fact:
     hold_id: HoldId | None
     seat_id: SeatId | None
     payload: dict[str, JsonValue]
+    ticket_id: TicketId | None = None
 
 
 @immutable
@@ -108,10 +110,11 @@ class ReleaseReason(StrEnum):
     TTL_EXPIRED = "ttl_expired"
     USER_RELEASED = "user_released"
     OPERATOR = "operator"
+    ORDER_CANCELLED = "order_cancelled"
 
 
 def _release_reason(transition: Transition) -> ReleaseReason:
-    if transition.after.status is HoldStatus.EXPIRED:
+    if transition.after.status is HoldStatus.EXPIRED and not transition.ends_early:
         return ReleaseReason.TTL_EXPIRED
     by_operator = transition.is_by_operator
     return ReleaseReason.OPERATOR if by_operator else ReleaseReason.USER_RELEASED
@@ -179,6 +182,8 @@ def audit_of(transition: Transition, event_of: EventOf) -> Iterator[AuditRecord]
     assert new is not None
     if transition.is_by_operator:
         new["as_operator"] = True
+        if transition.fact_type is FactType.HOLD_PROMOTED:
+            new["overtaken_queues"] = transition.overtaken
     old = audit_values(before)
     if before is not None and old is not None and transition.changes_lines:
         old["lines"] = [_line_payload(line) for line in before.lines]
@@ -271,7 +276,7 @@ def seat_audit(transition: SeatTransition) -> AuditRecord:
 
 def fact_payload(transition: Transition) -> dict[str, JsonValue]:
     """The payload of the fact, without fields that have no value. Only hold.created has the e-mail
-    address and the metadata."""
+    address and the metadata. The end of a hold has a reason if an operator ended it."""
     hold, before = transition.after, transition.before
     single = hold.lines[0] if len(hold.lines) == 1 else None
     payload: dict[str, JsonValue] = {
@@ -306,6 +311,8 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
             payload["expires_at"] = iso(hold.expires_at)
         case FactType.HOLD_EXPIRED | FactType.HOLD_CANCELLED:
             payload["freed_quantity"] = transition.freed_quantity
+            if _release_reason(transition) is ReleaseReason.OPERATOR:
+                payload["reason"] = ReleaseReason.OPERATOR.value
         case FactType.HOLD_CONVERTED:
             payload["order_id"] = str(hold.order_id)
     is_plain = single is not None and single.seat is None and single.item is None

@@ -18,6 +18,7 @@ ApiKeyId = NewType("ApiKeyId", UUID)
 MemberId = NewType("MemberId", UUID)
 MemberSessionId = NewType("MemberSessionId", UUID)
 
+OrderKey = tuple[OrganizationId, OrderId]
 # Clients may choose hold ids, so two organizations may choose the same one.
 HoldKey = tuple[OrganizationId, HoldId]
 SessionKey = tuple[OrganizationId, SessionId]

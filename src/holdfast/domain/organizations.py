@@ -17,7 +17,12 @@ from holdfast.domain.ids import OrganizationId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.policy import PolicyChange, PolicyOverride
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.values import EmailAddress, InvalidValue
+from holdfast.domain.values import (
+    TIME_ZONE_LENGTH_MAX,
+    TIME_ZONE_RULE,
+    EmailAddress,
+    InvalidValue,
+)
 
 NAME_LENGTH_MAX = 200
 FOOTER_LENGTH_MAX = 1_000
@@ -115,11 +120,11 @@ class Organization:
     )
     time_zone: str = _setting(
         "time zone",
-        "Time zone of the times in e-mails.",
-        "must be the name of a time zone, such as Europe/Berlin",
+        "Time zone of the times in e-mails, for events without their own.",
+        TIME_ZONE_RULE,
         "Europe/Berlin",
         ZoneInfo,
-        50,
+        TIME_ZONE_LENGTH_MAX,
         is_required=True,
     )
     mail_name: str | None = _setting(
@@ -161,6 +166,15 @@ class Organization:
         "https://tickets.example.com/cart/{cart_token}",
         _link,
         URL_LENGTH_MAX,
+    )
+    mail_when_expired: bool | None = _setting(
+        "e-mail about expired holds",
+        "Whether buyers get an e-mail when their hold expires without payment.",
+        "must be true or false",
+        False,
+        bool,
+        5,
+        kind=SettingKind.SWITCH,
     )
     rate_seats_per_holder: str | None = _rate(
         "seats per buyer",

@@ -4,8 +4,8 @@ Refusal
 |-- about the ask          invalid_session, invalid_ticket_type, invalid_seat, invalid_block,
 |                          quantity_above_maximum, orphan_seat, invalid_seats,
 |                          too_many_seats
-|-- about the catalog      invalid_event_state, invalid_sale_window, invalid_policy,
-|                          duplicate_block, capacity_in_use
+|-- about the catalog      invalid_event_state, invalid_session_state, invalid_sale_window,
+|                          invalid_policy, duplicate_block, capacity_in_use
 |-- about API keys         key_not_found, key_not_valid, invalid_expiry, scope_not_held,
 |                          too_many_keys
 |-- about rate limits      rate_limit_exceeded                         (a retry may help)
@@ -21,11 +21,12 @@ Refusal
 |-- about the holder       active_hold_exists, already_waiting, holder_limit_reached,
 |                          holder_cooldown                             (a retry may help)
 |-- about the hold         hold_not_found, hold_expired, invalid_hold_state,
-|                          extension_limit_reached
+|                          hold_changed, extension_limit_reached
 |-- about payment          expired_before_checkout, empty_cart, different_holders,
 |                          different_currencies, too_many_tickets, too_many_attendees,
 |                          checkout_not_found, order_not_found, payment_refused,
 |                          payment_already_used, already_paid, amount_changed
+|-- about orders           in orders/refusals.py
 |-- about carts            cart_of_another_holder, cart_of_another_session
 |-- about the waitlist     waiting_places_exceeded, too_many_queues,
 |                          others_are_waiting (a retry may help)
@@ -47,6 +48,8 @@ from holdfast.domain.values import JsonValue
 invalid_session = partial(Refusal, Code.INVALID_SESSION, "Session not found")
 invalid_ticket_type = partial(Refusal, Code.INVALID_TICKET_TYPE, "Ticket type not found")
 invalid_seat = partial(Refusal, Code.INVALID_SEAT, "Seat not found in this session")
+not_in_hold = partial(Refusal, Code.INVALID_SEAT, "The hold does not have this seat")
+in_hold_already = partial(Refusal, Code.INVALID_SEAT, "The hold already has this seat")
 invalid_block = partial(Refusal, Code.INVALID_BLOCK, "Block not found in this session")
 not_sold_here = partial(
     Refusal, Code.INVALID_TICKET_TYPE, "This ticket type is not sold for this seat"
@@ -59,6 +62,10 @@ has_no_seats = partial(Refusal, Code.INVALID_TICKET_TYPE, "This ticket type has 
 event_not_available = partial(Refusal, Code.EVENT_NOT_AVAILABLE, "The event is not on sale")
 event_unavailable = partial(Refusal, Code.EVENT_UNAVAILABLE, "The event has been cancelled")
 event_sales_closed = partial(Refusal, Code.EVENT_SALES_CLOSED, "Sales for this event are not open")
+session_started = partial(Refusal, Code.EVENT_SALES_CLOSED, "The session has started")
+no_longer_offered = partial(
+    Refusal, Code.INVALID_TICKET_TYPE, "A ticket type of this hold is no longer on sale"
+)
 others_are_waiting = partial(
     Refusal, Code.OTHERS_ARE_WAITING, "Others are waiting for these places"
 )
@@ -146,6 +153,10 @@ def insufficient_addition(more: int) -> Refusal:
 def invalid_event_state(status: str) -> Refusal:
     message = f"An event that is {status} cannot change to this status"
     return Refusal(Code.INVALID_EVENT_STATE, message, {"current_status": status})
+
+
+def invalid_session_state() -> Refusal:
+    return Refusal(Code.INVALID_SESSION_STATE, "A cancelled session cannot go on sale again")
 
 
 def ttl_above_lifetime() -> Refusal:
@@ -273,6 +284,17 @@ def invalid_hold_state(status: str) -> Refusal:
         "still waiting for its places" if is_waiting else f"{status} and cannot be changed any more"
     )
     return Refusal(Code.INVALID_HOLD_STATE, f"The hold is {what}", {"current_status": status})
+
+
+def hold_changed(version: int) -> Refusal:
+    """For a person who decided on an earlier version of the hold."""
+    message = "The hold has changed since you looked at it. Look again before you change it"
+    return Refusal(Code.HOLD_CHANGED, message, {"current_version": version})
+
+
+def not_on_waitlist(status: str) -> Refusal:
+    message = f"The hold is {status}, and no longer on the waitlist"
+    return Refusal(Code.INVALID_HOLD_STATE, message, {"current_status": status})
 
 
 def extension_limit_reached(expires_at: datetime) -> Refusal:

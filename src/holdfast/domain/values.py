@@ -6,6 +6,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import ClassVar, Self
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from holdfast.domain.immutable import immutable
 
@@ -14,6 +15,8 @@ MINOR_UNITS_MAX = 10**12  # of one price
 TOTAL_MINOR_MAX = 2**63 - 1  # of a sum: PostgreSQL's bigint
 USER_ID_LENGTH_MAX = 255
 EMAIL_LENGTH_MAX = 254
+TIME_ZONE_LENGTH_MAX = 50
+TIME_ZONE_RULE = "must be the name of a time zone, such as Europe/Berlin"
 METADATA_KEYS_MAX = 20
 METADATA_KEY_LENGTH_MAX = 40
 METADATA_TEXT_LENGTH_MAX = 500
@@ -36,6 +39,14 @@ class InvalidValue(ValueError):
         super().__init__(message)
         self.code = code
         self.message = message
+
+
+def is_time_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ValueError, KeyError, OSError):
+        return False
+    return len(name) <= TIME_ZONE_LENGTH_MAX
 
 
 @immutable(repr=False)

@@ -159,9 +159,14 @@ class GroupRunner:
         """Answer, now that the group has committed or had nothing to write."""
         for pending, answer in verdicts.answers:
             pending.answer(answer)
-        if verdicts.transitions or verdicts.seat_transitions:
+        if verdicts.transitions or verdicts.seat_transitions or verdicts.cancellations:
             for observer in self._observers:
-                self._notify(observer.committed, verdicts.transitions, verdicts.seat_transitions)
+                self._notify(
+                    observer.committed,
+                    verdicts.transitions,
+                    verdicts.seat_transitions,
+                    verdicts.cancellations,
+                )
         for pending, answer in verdicts.answers:
             if isinstance(answer.outcome, Refusal):
                 self._notify_refused(pending.command, answer.outcome)
@@ -292,6 +297,7 @@ def _lock_and_read(
             if attendee is not None
         ],
         carts=[footprint.cart for _, footprint in planned if footprint.cart is not None],
+        orders=survey.orders,
     )
     ledger = group.lock_and_read(wanted, wait_for)
     ledger.seatings = {**survey.seatings, **ledger.seatings}
@@ -328,7 +334,13 @@ def _decide_all(
         if footprint.claim is not None:
             ledger.close_claim(footprint.claim)
     is_dirty = any(waitlist.is_dirty() for waitlist in ledger.waitlists.values())
-    if verdicts.transitions or verdicts.seat_transitions or verdicts.recorded or is_dirty:
+    if (
+        verdicts.transitions
+        or verdicts.seat_transitions
+        or verdicts.cancellations
+        or verdicts.recorded
+        or is_dirty
+    ):
         group.write_and_commit(
             GroupWrites(
                 ledger,
@@ -337,6 +349,7 @@ def _decide_all(
                 verdicts.seat_transitions,
                 verdicts.checkouts,
                 verdicts.orders,
+                verdicts.cancellations,
             )
         )
 
@@ -349,6 +362,7 @@ def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
         lapsed=frozenset().union(*(need.lapsed for need in needs)),
         wishes=tuple(wish for need in needs for wish in need.wishes),
         carts=tuple(cart for need in needs for cart in need.carts),
+        orders=frozenset().union(*(need.orders for need in needs)),
         waitlists=frozenset().union(*(need.waitlists for need in needs)),
     )
 

@@ -20,10 +20,10 @@ from holdfast.domain.group.outcomes import (
     Waiting,
 )
 from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
+from holdfast.domain.orders.cancellation import Cancellation
 from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.waitlist.promotion import settle
-from holdfast.domain.waitlist.queues import Waitlist
+from holdfast.domain.waitlist.promotion import missing_of, settle
 from holdfast.engine.queue import Pending
 from holdfast.ports.engine import Answer
 
@@ -41,6 +41,7 @@ class Verdicts:
     seat_transitions: list[SeatTransition] = field(default_factory=list)
     checkouts: list[Checkout] = field(default_factory=list)
     orders: list[Order] = field(default_factory=list)
+    cancellations: list[Cancellation] = field(default_factory=list)
     recorded: list[tuple[IdempotencyKey, RecordedAnswer]] = field(default_factory=list)
 
 
@@ -65,6 +66,8 @@ def decide_one(
         ledger.apply(
             decision.transitions, decision.seat_transitions, decision.order, decision.passed
         )
+        if decision.cancellation is not None:
+            ledger.cancel(decision.cancellation)
     except Exception:
         log.exception(
             "command_failed",
@@ -79,6 +82,8 @@ def decide_one(
         verdicts.checkouts.append(decision.checkout)
     if decision.order is not None:
         verdicts.orders.append(decision.order)
+    if decision.cancellation is not None:
+        verdicts.cancellations.append(decision.cancellation)
     outcome, promoted = decision.outcome, list[Transition]()
     if ledger.waitlists:
         promoted = _settled(ledger, pending.command, decision)
@@ -104,6 +109,8 @@ def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Trans
     sessions |= {
         (each.after.organization_id, each.after.session_id) for each in decision.seat_transitions
     }
+    if decision.cancellation is not None:
+        sessions |= decision.cancellation.session_keys
     if promoted is not None:
         sessions.add(promoted)
     if not sessions:
@@ -129,20 +136,10 @@ def _after_promotions(
         return CartChanged(hold, outcome.at, acquired=hold.quantity)
     if command.promotes is not None and isinstance(outcome, Promoted):
         waitlist = ledger.waitlists.get(command.promotes)
-        missing = None if waitlist is None else _missing(waitlist)
+        missing = None if waitlist is None else missing_of(waitlist)
         count = sum(each.fact_type is FactType.HOLD_PROMOTED for each in settled)
         return missing or Promoted(count, ledger.now)
     return outcome
-
-
-def _missing(waitlist: Waitlist) -> NeedsMore | None:
-    if not (waitlist.is_missing_something() or waitlist.lapsed_pools):
-        return None
-    return NeedsMore(
-        lapsed=frozenset((waitlist.session_key, pool_id) for pool_id in waitlist.lapsed_pools),
-        locked_seats=frozenset(waitlist.missing_seats),
-        pools=frozenset(waitlist.missing_pools),
-    )
 
 
 def _record(

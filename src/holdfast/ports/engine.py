@@ -8,6 +8,7 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Outcome
 from holdfast.domain.group.transitions import SeatTransition, Transition
 from holdfast.domain.immutable import immutable
+from holdfast.domain.orders.cancellation import Cancellation
 from holdfast.domain.refusal_codes import Refusal
 
 
@@ -32,7 +33,10 @@ class Observer(Protocol):
     engine's thread, so they must be quick and must not block."""
 
     def committed(
-        self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
+        self,
+        transitions: Sequence[Transition],
+        seat_transitions: Sequence[SeatTransition],
+        cancellations: Sequence[Cancellation],
     ) -> None: ...
 
     def refused(self, command: Command, refusal: Refusal) -> None: ...

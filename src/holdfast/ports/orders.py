@@ -1,12 +1,21 @@
 """Reads checkouts and orders."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, OrganizationId, SessionId
+from holdfast.domain.ids import (
+    CheckoutId,
+    EventId,
+    HoldId,
+    OrderId,
+    OrganizationId,
+    SessionId,
+    TicketId,
+)
 from holdfast.domain.immutable import immutable
-from holdfast.domain.orders.order import Checkout, Order
+from holdfast.domain.orders.order import Checkout, Order, OrderStatus
 from holdfast.domain.values import EmailAddress
 from holdfast.ports.paging import Page, PageRequest
 
@@ -32,6 +41,8 @@ class OrderFilter:
     hold_id: HoldId | None = None
     reference: str | None = None
     payment_reference: str | None = None
+    ticket_code: str | None = None
+    status: OrderStatus | None = None
     event_id: EventId | None = None
     session_id: SessionId | None = None
     email: EmailAddress | None = None
@@ -50,6 +61,12 @@ class OrderReader(Protocol):
     ) -> SeenCheckout | None: ...
 
     def order(self, organization_id: OrganizationId, order_id: OrderId) -> Order | None: ...
+
+    def tickets_with_code(
+        self, organization_ids: Sequence[OrganizationId], code: str
+    ) -> Sequence[tuple[OrganizationId, TicketId]]:
+        """The tickets of these organizations with this code: at most one in each."""
+        ...
 
     def orders(
         self, organization_id: OrganizationId, only: OrderFilter, page: PageRequest

@@ -25,11 +25,14 @@ from holdfast.domain.ids import (
     CartKey,
     EventId,
     HoldKey,
+    OrderKey,
     OrganizationId,
     PaymentKey,
     SessionKey,
 )
 from holdfast.domain.immutable import immutable
+from holdfast.domain.orders.cancellation import Cancellation
+from holdfast.domain.orders.facts import cancellation_audit, cancellation_facts, ticket_facts
 from holdfast.domain.orders.order import Attendee, Checkout, Order
 from holdfast.domain.values import EmailAddress
 
@@ -69,13 +72,19 @@ class CommitToken:
     witness: "Witness | None"
 
 
+class WitnessKind(Enum):
+    HOLD = auto()
+    SEAT = auto()
+    ORDER = auto()
+
+
 class Witness(NamedTuple):
-    """A hold or seat that has this version or a later one if the transaction has committed."""
+    """A row that has this version or a later one if the transaction has committed."""
 
     organization_id: OrganizationId
     id: UUID
     version: int
-    is_hold: bool
+    kind: WitnessKind
 
 
 class CommitUnknown(StoreError):
@@ -102,15 +111,19 @@ class GroupWrites:
     seat_transitions: Sequence[SeatTransition] = ()
     checkouts: Sequence[Checkout] = ()
     orders: Sequence[Order] = ()
+    cancellations: Sequence[Cancellation] = ()
 
     def witness(self) -> Witness | None:
         """A row that exists in this version only if the group has committed."""
         if self.transitions:
             hold = self.transitions[-1].after
-            return Witness(hold.organization_id, hold.id, hold.version, is_hold=True)
+            return Witness(hold.organization_id, hold.id, hold.version, WitnessKind.HOLD)
         if self.seat_transitions:
             seat = self.seat_transitions[-1].after
-            return Witness(seat.organization_id, seat.id, seat.version, is_hold=False)
+            return Witness(seat.organization_id, seat.id, seat.version, WitnessKind.SEAT)
+        if self.cancellations:
+            order = self.cancellations[-1].after
+            return Witness(order.organization_id, order.id, order.version, WitnessKind.ORDER)
         return None
 
     def changed_holds(self) -> dict[HoldKey, Hold]:
@@ -130,6 +143,8 @@ class GroupWrites:
         return self.ledger.sessions[session_key].event_id
 
     def facts(self) -> Iterator[Fact]:
+        """Those of cancelled orders are separate, and come first: the seats that they free may be
+        held again in the same group."""
         for transition in self.transitions:
             yield from facts_of(transition, self.event_of)
         if self.orders:
@@ -138,6 +153,14 @@ class GroupWrites:
             seat = blocking.after
             event_id = self.event_of((seat.organization_id, seat.session_id))
             yield seat_fact(blocking, event_id, self.ledger.now)
+
+    def facts_of_cancellation(self, cancellation: Cancellation) -> Iterator[Fact]:
+        """Of the order and its seats. Those of its tickets follow, before the next cancellation of
+        the same order, so that versions never fall."""
+        yield from cancellation_facts(cancellation, self.event_of)
+
+    def ticket_facts(self, cancellation: Cancellation) -> Iterator[Fact]:
+        yield from ticket_facts(cancellation, self.event_of)
 
     def _order_facts(self) -> Iterator[Fact]:
         versions = {
@@ -148,6 +171,8 @@ class GroupWrites:
             yield order_fact(order, versions[order.organization_id, order.hold_ids[0]])
 
     def audit(self) -> Iterator[AuditRecord]:
+        for cancellation in self.cancellations:
+            yield from cancellation_audit(cancellation)
         for transition in self.transitions:
             yield from audit_of(transition, self.event_of)
         yield from map(seat_audit, self.seat_transitions)
@@ -164,6 +189,8 @@ class Wanted:
     receipts: Sequence[tuple[OrganizationId, Receipt]] = ()
     payments: Sequence[PaymentKey] = ()
     known: Mapping[HoldKey, Hold] = field(default_factory=dict)
+    # Orders from the survey: those changed since are read again.
+    orders: Mapping[OrderKey, Order] = field(default_factory=dict)
     carts: Sequence[CartKey] = ()
     # Addresses and attendees that it may write: they are sealed before anything is locked.
     emails: Sequence[tuple[OrganizationId, EmailAddress]] = ()

@@ -5,11 +5,14 @@ from uuid import UUID
 from holdfast.domain.immutable import immutable
 from holdfast.ports.access import KeyStore
 from holdfast.ports.audit.attempts import AttemptJournal
+from holdfast.ports.audit.exports import ExportLog
 from holdfast.ports.audit.reader import AuditReader
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.engine import SubmitForCallback
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.mails.requests import MailRequestStore
+from holdfast.ports.mails.templates import MailTemplateStore
 from holdfast.ports.members import MemberSessionStore, MemberStore, PasswordCheck
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
@@ -39,11 +42,14 @@ class ApiContainer:
     facts: FactLog
     audit: AuditReader
     attempts: AttemptJournal
+    exports: ExportLog
     payments: PaymentProvider
     authenticator: Authenticator
     keys: KeyStore
     holders: HolderAccess
     organizations: OrganizationStore
+    mail_templates: MailTemplateStore
+    mail_requests: MailRequestStore
     rates: Rates
     forgetting: ForgettingStore
     members: MemberStore

@@ -13,6 +13,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.access import KeyStore
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.holds import HoldReader, SeenHold, SeenPlace
+from holdfast.ports.mails.templates import MailTemplateStore
 from holdfast.ports.members import MemberStore
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.seats import SeatReader, SeenSeat
@@ -85,6 +86,7 @@ blocks = query_of(CatalogStore.blocks)
 organization = lookup_of(OrganizationStore.organization, refusals.internal_error)
 key = lookup_of(KeyStore.key, refusals.key_not_found)
 keys = query_of(KeyStore.keys)
+mail_texts = query_of(MailTemplateStore.texts)
 member = lookup_of(MemberStore.member, refusals.member_not_found)
 members = query_of(MemberStore.members)
 

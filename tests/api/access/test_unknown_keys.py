@@ -271,6 +271,8 @@ class TestTarpit:
                 late.append(asyncio.ensure_future(call(client, "no key at all")))
                 late.append(asyncio.ensure_future(client.get("/api/nothing")))
                 late.append(asyncio.ensure_future(client.delete("/api/events")))
+                invalid = client.post("/api/member-sessions", json={"username": "nobody"})
+                late.append(asyncio.ensure_future(invalid))
                 assert (await call(client, world.secret)).status_code == 200
                 assert (await call(client, newcomer)).status_code == 200
                 known = {"Authorization": f"Bearer {world.secret}"}

@@ -217,7 +217,19 @@ def test_turns_go_on_in_another_event_loop() -> None:
 @pytest.mark.parametrize("path", ["/api/events", "/api/stats"])
 def test_the_api_reads_in_turns(world: World, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A read that gets no turn is refused eventually; commands need none."""
+    _nobody_gets_a_turn(monkeypatch)
+    assert world.call("GET", path).status_code == 503
+    assert world.place(quantity=1).status_code == 201
+
+
+def test_invalid_requests_are_refused_in_turns(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert world.call("POST", "/api/holds", json={}).status_code == 400
+    _nobody_gets_a_turn(monkeypatch)
+    assert world.call("POST", "/api/holds", json={}).status_code == 503
+
+
+def _nobody_gets_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "TURNS_IN_ROUND_MAX", 0)
     monkeypatch.setattr(turns, "WAITING_MAX", 0)
-    assert world.call("GET", path).status_code == 503
-    assert world.call("POST", "/api/holds", json={}).status_code == 400

@@ -44,19 +44,19 @@ class Counted:
 
     monkeypatch: pytest.MonkeyPatch
     checks: int = 0
-    _served: Any = field(default=fairness.can_be_served)
+    _reach: Any = field(default=fairness.out_of_reach)
 
     def __enter__(self) -> "Counted":
         for module in (fairness, promotion):
-            self.monkeypatch.setattr(module, "can_be_served", self._count)
+            self.monkeypatch.setattr(module, "out_of_reach", self._count)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.monkeypatch.undo()
 
-    def _count(self, *arguments: Any) -> bool:
+    def _count(self, *arguments: Any) -> Any:
         self.checks += 1
-        return bool(self._served(*arguments))
+        return self._reach(*arguments)
 
 
 @pytest.mark.parametrize("world", ["memory"], indirect=True)

@@ -49,7 +49,8 @@ def test_what_the_roles_may_do() -> None:
     assert SCOPES_OF_ROLE[Role.OWNER] == set(ALL_SCOPES)
     assert SCOPES_OF_ROLE[Role.MANAGER] - SCOPES_OF_ROLE[Role.SUPPORT] == {Scope.CATALOG_WRITE}
     assert SCOPES_OF_ROLE[Role.SUPPORT] - SCOPES_OF_ROLE[Role.VIEWER] == {
-        *(Scope.HOLDS_WRITE, Scope.HOLDS_OPERATE, Scope.SEATS_BLOCK, Scope.AUDIT_READ)
+        *(Scope.HOLDS_WRITE, Scope.HOLDS_OPERATE, Scope.ORDERS_CANCEL),
+        *(Scope.SEATS_BLOCK, Scope.AUDIT_READ),
     }
     assert all(scope.endswith(":read") for scope in SCOPES_OF_ROLE[Role.VIEWER])
 

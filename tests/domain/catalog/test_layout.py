@@ -313,3 +313,16 @@ def test_numbers_are_unique_and_only_aisles_separate_neighbours(
     assert sorted(int(seat.number) for seat in seats) == list(range(1, count + 1))
     for place, (left, right) in enumerate(pairwise(seats), start=1):
         assert right.position - left.position == (2 if place in aisles else 1)
+
+
+@pytest.mark.parametrize(
+    ("numbering", "expected"),
+    [
+        (Numbering.LEFT, ["11", "12", "13"]),
+        (Numbering.RIGHT, ["13", "12", "11"]),
+        (Numbering.ODD_EVEN, ["13", "11", "12"]),
+    ],
+)
+def test_numbers_start_where_the_row_says(numbering: Numbering, expected: list[str]) -> None:
+    seats = placed(BlockLayout("Stalls", ("A",), 3, numbering, first_number=11))
+    assert [seat.number for seat in seats] == expected

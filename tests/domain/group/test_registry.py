@@ -13,7 +13,7 @@ from holdfast.domain.group.registry import COMMANDS, incomplete
 
 def test_the_registry_is_complete() -> None:
     assert incomplete() == []
-    assert len({each.__name__ for each in COMMANDS}) == len(COMMANDS) == 12
+    assert len({each.__name__ for each in COMMANDS}) == len(COMMANDS) == 16
 
 
 @pytest.mark.parametrize("forgotten", COMMANDS, ids=lambda each: each.__name__)
@@ -39,6 +39,6 @@ def test_a_command_without_a_decision_is_reported() -> None:
         Half()  # type: ignore[abstract]
 
 
-def test_background_commands_are_those_of_the_duties() -> None:
+def test_background_commands_are_those_of_the_duties_and_of_pages_that_can_wait() -> None:
     background = {each.__name__ for each in COMMANDS if each.is_background}
-    assert background == {"ExpireHolds", "WarnHolds", "PromoteWaiting"}
+    assert background == {"ExpireHolds", "WarnHolds", "PromoteWaiting", "ExplainWaiting"}

@@ -73,6 +73,17 @@ def test_a_lapsed_hold_looks_expired_but_still_occupies_its_places() -> None:
     assert (expired.version, expired.expired_at) == (2, END)
 
 
+def test_a_hold_that_is_ended_early_expires_at_the_end_of_this_second() -> None:
+    hold = a_hold()
+    for moment, until in ((NOW, NOW + SECOND), (NOW + SECOND / 2, NOW + SECOND)):
+        ended = hold.expired_early(moment)
+        assert ended.status is HoldStatus.EXPIRED
+        assert (ended.expired_at, ended.expires_at, ended.version) == (moment, until, 2)
+        assert ended.given_up_at is None, "its holder did not let it go"
+        assert not ended.occupies_places()
+    assert hold.expired_early(END - SECOND / 2).expires_at == END
+
+
 @pytest.mark.parametrize("status", [HoldStatus.CONVERTED, HoldStatus.EXPIRED, HoldStatus.CANCELLED])
 def test_an_ended_hold_cannot_end_again(status: HoldStatus) -> None:
     hold = a_hold(status)

@@ -52,6 +52,7 @@ def test_a_session_is_created_read_and_changed(platform: Platform) -> None:
         "session_id": session["session_id"],
         "event_id": event_id,
         "name": "Friday",
+        "status": "scheduled",
         "starts_at": "2030-06-21T19:30:00Z",
         "created_at": session["created_at"],
         "updated_at": session["created_at"],

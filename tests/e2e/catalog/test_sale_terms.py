@@ -217,3 +217,35 @@ def test_sale_terms_can_change_during_a_rush(platform: Platform, owner: Owner) -
     assert 201 in statuses
     owner.assert_counters_add_up(platform.organization_id)
     assert platform.place(sale).json()["expires_in_seconds"] <= 60
+
+
+def test_a_cancelled_session_sells_nothing_while_its_event_goes_on(platform: Platform) -> None:
+    sale = platform.on_sale(5)
+    event = {"event_id": sale.event_id, "name": "Saturday"}
+    saturday = platform.made("/api/sessions", event)["session_id"]
+    ticket = {"session_id": saturday, "name": "Seat", "price": 1, "capacity": 5}
+    other = Sale(
+        sale.event_id, saturday, (platform.made("/api/ticket-types", ticket)["ticket_type_id"],)
+    )
+    hold = platform.place(sale).json()
+    path = f"/api/sessions/{sale.session_id}"
+    assert platform.client.get(path).json()["status"] == "scheduled"
+    answer = platform.client.patch(path, json={"status": "cancelled"})
+    assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
+
+    problem_of(platform.place(sale), 400, "event_unavailable")
+    confirmed = platform.client.post(f"/api/holds/{hold['hold_id']}/confirm", json={})
+    problem_of(confirmed, 400, "event_unavailable")
+    seen = platform.client.get(f"{path}/availability").json()
+    assert [each["available"] for each in seen["ticket_types"]] == [0]
+    assert platform.place(other).status_code == 201
+    assert platform.client.post(f"/api/holds/{hold['hold_id']}/release").status_code == 200
+
+
+def test_a_cancelled_session_stays_cancelled(platform: Platform) -> None:
+    path = f"/api/sessions/{platform.on_sale(5).session_id}"
+    assert platform.client.patch(path, json={"status": "cancelled"}).status_code == 200
+    answer = platform.client.patch(path, json={"status": "scheduled", "name": "Again"})
+    problem = problem_of(answer, 409, "invalid_session_state")
+    assert problem["message"] == "A cancelled session cannot go on sale again"
+    assert platform.client.get(path).json()["name"] != "Again"

@@ -51,6 +51,7 @@ TABLES = (
     "holder_revocation",
     "member",
     "member_session",
+    "mail_template",
 )
 READABLE = tuple(table for table in TABLES if table != "api_key")
 
@@ -70,6 +71,7 @@ class Neighbours:
         self._let_wait(self.my_hold)
         self._let_wait(self.their_hold)
         self._revoke_tokens()
+        self._write_mails()
         self.my_people, self.their_people = self._hire(self.mine), self._hire(self.theirs)
 
     def _venue(self) -> Venue:
@@ -113,6 +115,15 @@ class Neighbours:
             for venue in (self.mine, self.theirs):
                 owner.execute(
                     "INSERT INTO holder_revocation VALUES (%s, gen_random_uuid(), now())",
+                    [venue.organization_id],
+                )
+
+    def _write_mails(self) -> None:
+        with psycopg.connect(self.url) as owner:
+            owner.execute("SELECT set_config('holdfast.owner', 'on', true)")
+            for venue in (self.mine, self.theirs):
+                owner.execute(
+                    "INSERT INTO mail_template VALUES (%s, 'warning', 'subject', 'body', 1, now())",
                     [venue.organization_id],
                 )
 

@@ -6,14 +6,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.audit.checks import BOOK_CHECKS, BookCheck
+from holdfast.adapters.postgres.audit.book_check import BookCheck
+from holdfast.adapters.postgres.audit.checks import BOOK_CHECKS
 from holdfast.adapters.postgres.audit.integrity import PostgresBooks, run_check
 from holdfast.domain.group.outcomes import CheckoutStarted, Converted
 from holdfast.domain.policy import HoldPolicy
 from holdfast.engine import Admission
 from holdfast.ports.store import StoreUnavailable
-from tests.contract.asking import ask, placed
-from tests.contract.venues import STRANGER, Hall, Plan
+from tests.contract.asking import ask, cancelled, converted, placed
+from tests.contract.venues import STRANGER, Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.postgres.rounds import Rounds
 from tests.support.auditing import assert_sound
@@ -27,7 +28,8 @@ GRACE_SECONDS = 60
 @pytest.fixture(scope="module")
 def lively_url(databases: DatabaseFactory) -> Iterator[str]:
     """Holds of every status: live, cancelled, expired, paid, paid late, changed, waiting and
-    promoted; seats held, sold and blocked; a checkout, orders and tickets; a changed catalog."""
+    promoted; seats held, sold, blocked, and sold again; a checkout, orders, tickets, and some that
+    were cancelled; a changed catalog."""
     world = PostgresWorld(databases.fresh())
     engine = Admission(world.store, PATIENT)
     engine.start()
@@ -50,11 +52,23 @@ def lively_url(databases: DatabaseFactory) -> Iterator[str]:
     ask(engine, venue.unblock("Stalls A 8"))
     placed(engine, venue.place(venue.these("Stalls A 1", "Stalls A 2"), ("standing", 2)))
     placed(engine, venue.place(("seat", 1), holder=STRANGER))
+    _cancel(engine, venue)
     _change_and_wait(Rounds(world, venue))
     change_catalog(world.url, venue.organization_id)
     yield world.url
     engine.stop()
     world.close()
+
+
+def _cancel(engine: Admission, venue: Venue) -> None:
+    """A whole order, and one ticket of another; a seat is sold again, and another is blocked."""
+    for names in (("Stalls A 6", "Stalls A 7"), ("Stalls A 6",)):
+        hold = placed(engine, venue.place(venue.these(*names), ("standing", 1)))
+        order = converted(engine, venue.convert(hold.id)).order
+        if len(names) == 2:
+            ask(engine, venue.block("Stalls A 7"))
+            cancelled(engine, venue.cancel(order.id))
+    cancelled(engine, venue.cancel(order.id, order.tickets[1].id))
 
 
 def _change_and_wait(rounds: Rounds) -> None:
@@ -86,6 +100,7 @@ def test_an_unavailable_database_raises_store_unavailable() -> None:
 
 FREE = "(SELECT id FROM seat WHERE status = 'available' LIMIT 1)"
 HELD = "(SELECT id FROM seat WHERE status = 'held' LIMIT 1)"
+SOLD = "(SELECT seat_id FROM ticket WHERE seat_id IS NOT NULL AND voided_at IS NULL LIMIT 1)"
 WAITING = "(SELECT id FROM hold WHERE status = 'waiting' LIMIT 1)"
 # Not even the owner may change the audit while its trigger is enabled.
 UNGUARDED = "ALTER TABLE audit DISABLE TRIGGER audit_is_append_only; "
@@ -101,6 +116,11 @@ DAMAGES = {
         "UPDATE pool SET held = held + 1",
         "UPDATE pool SET sold = sold + 1",
         "UPDATE hold_line SET pool_ids = ARRAY[gen_random_uuid()] WHERE seat_id IS NULL",
+        "UPDATE ticket SET voided_at = NULL, voided_version = NULL WHERE seat_id IS NULL",
+        (
+            "UPDATE ticket SET voided_at = now(), voided_version = 2"
+            " WHERE voided_at IS NULL AND seat_id IS NULL"
+        ),
     ),
     "a pool whose expiry counters differ from its holds": (
         "UPDATE pool_lapse SET units = units + 1",
@@ -138,12 +158,13 @@ DAMAGES = {
         (f"UPDATE hold_line SET seat_id = {FREE} WHERE seat_id = {HELD}"),
     ),
     "a seat in two active or paid holds": (
+        (f"UPDATE hold_line SET seat_id = {SOLD} WHERE seat_id = {HELD}"),
         (
-            "UPDATE hold_line SET seat_id = (SELECT seat_id FROM ticket WHERE seat_id IS NOT NULL)"
-            f" WHERE seat_id = {HELD}"
+            "DROP INDEX ticket_of_seat; UPDATE ticket SET voided_at = NULL, voided_version = NULL"
+            " WHERE seat_id IS NOT NULL AND voided_at IS NOT NULL"
         ),
     ),
-    "a held seat with a ticket": (f"UPDATE ticket SET seat_id = {HELD} WHERE seat_id IS NOT NULL",),
+    "a held seat with a ticket": (f"UPDATE ticket SET seat_id = {HELD} WHERE seat_id = {SOLD}",),
     "a sold seat without a ticket, or a ticket for a seat that is not sold": (
         (
             "UPDATE seat SET status = 'available', hold_id = NULL, blocked_reason = NULL"
@@ -151,6 +172,7 @@ DAMAGES = {
         ),
         "UPDATE seat SET hold_id = gen_random_uuid() WHERE status = 'blocked'",
         "DELETE FROM ticket WHERE seat_id IS NOT NULL",
+        f"UPDATE ticket SET voided_at = now(), voided_version = 9 WHERE seat_id = {SOLD}",
     ),
     "a block with more taken seats than its capacity": (
         "UPDATE pool SET total = held + sold - 1, held = held - 1 WHERE name = 'Stalls capacity'",
@@ -208,6 +230,14 @@ DAMAGES = {
         "DELETE FROM outbox WHERE type = 'seat.held'",
         "DELETE FROM outbox WHERE type = 'seat.released'",
         "UPDATE outbox SET type = 'seat.released' WHERE type = 'seat.sold'",
+        (
+            "DELETE FROM outbox WHERE type = 'seat.released'"
+            " AND payload ->> 'reason' = 'order_cancelled'"
+        ),
+        (
+            "UPDATE outbox SET version = version + 1 WHERE type = 'seat.released'"
+            " AND payload ->> 'reason' = 'order_cancelled'"
+        ),
     ),
     "a seat whose blocked status disagrees with the audit": (
         "UPDATE seat SET status = 'blocked', blocked_reason = 'broken' WHERE status = 'available'",
@@ -221,6 +251,23 @@ DAMAGES = {
         f"{UNGUARDED} DELETE FROM audit WHERE action = 'seats.imported'",
     ),
     "an order without exactly one fact": ("DELETE FROM outbox WHERE type = 'order.confirmed'",),
+    "an order whose status or version disagrees with its tickets": (
+        "UPDATE purchase_order SET status = 'cancelled' WHERE status = 'confirmed'",
+        "UPDATE purchase_order SET status = 'partly_cancelled' WHERE status = 'cancelled'",
+        "UPDATE purchase_order SET status = 'confirmed' WHERE status = 'partly_cancelled'",
+        "UPDATE purchase_order SET version = version + 1",
+        "UPDATE ticket SET voided_version = voided_version + 1 WHERE voided_at IS NOT NULL",
+    ),
+    "a cancellation without its fact or its audit entry": (
+        "DELETE FROM outbox WHERE type = 'order.cancelled'",
+        f"{UNGUARDED} DELETE FROM audit WHERE action = 'order.cancelled'",
+        "UPDATE ticket SET voided_at = NULL, voided_version = NULL WHERE seat_id IS NULL",
+    ),
+    "a void ticket without exactly one fact": (
+        "DELETE FROM outbox WHERE type = 'ticket.voided'",
+        "UPDATE outbox SET ticket_id = gen_random_uuid() WHERE type = 'ticket.voided'",
+        "UPDATE outbox SET version = version + 1 WHERE type = 'ticket.voided'",
+    ),
     "a waiting hold without a place on the waitlist, or a place without its hold": (
         f"DELETE FROM waiting_place WHERE hold_id = {WAITING}",
         "UPDATE waiting_place SET session_id = gen_random_uuid()",
@@ -288,6 +335,7 @@ def test_damage_is_detected(lively_url: str, looks_for: str, damage: str) -> Non
 OLD_FACTS = (
     f"{UNGUARDED} UPDATE audit SET at = at - interval '2 days';"
     " UPDATE purchase_order SET created_at = created_at - interval '2 days';"
+    " UPDATE ticket SET voided_at = voided_at - interval '2 days';"
     " UPDATE hold SET created_at = created_at - interval '2 days',"
     " held_at = held_at - interval '2 days',"
     " updated_at = updated_at - interval '2 days';"
@@ -301,6 +349,8 @@ OLD_FACTS = (
         "missing or unexpected facts of a seat in a hold",
         "a blocked or unblocked seat or a changed catalog without its fact",
         "an order without exactly one fact",
+        "a cancellation without its fact or its audit entry",
+        "a void ticket without exactly one fact",
     ],
 )
 def test_only_facts_the_pruner_could_have_deleted_may_be_missing(

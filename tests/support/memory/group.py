@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from holdfast.domain.facts import Fact
 from holdfast.domain.group.footprint import (
     Holding,
     Needs,
@@ -61,12 +62,17 @@ class MemoryConnection:
                 for cart in needs.carts
                 if (hold := store.newest_of_cart(cart)) is not None
             }
+            orders = {key: store.orders[key] for key in needs.orders if key in store.orders}
+            for organization_id, order_id in orders:
+                for hold_id in store.orders[organization_id, order_id].hold_ids:
+                    holds[organization_id, hold_id] = store.stored_holds[organization_id, hold_id]
             keys = needs.sessions | needs.waitlists
             keys |= {hold.session_key for hold in (*holds.values(), *carts.values())}
             seen = Survey(
                 sessions={key: store.sessions[key] for key in keys if key in store.sessions},
                 holds=holds,
                 carts=carts,
+                orders=orders,
                 lapsed={
                     pool_id: self._lapsed_of(session_key, pool_id, now)
                     for session_key, pool_id in needs.lapsed
@@ -141,6 +147,7 @@ class MemoryGroup:
         ledger.seatings = seatings_of(store, wanted.seatings & ledger.waitlists.keys(), ledger.now)
         ledger.receipts |= store.receipts.intersection(wanted.receipts)
         self._read_payments(wanted, ledger)
+        ledger.orders = {key: store.orders[key] for key in wanted.orders}
         for cart in wanted.carts:
             newest = store.newest_of_cart(cart)
             ledger.carts[cart] = newest.key if newest else None
@@ -156,8 +163,14 @@ class MemoryGroup:
                 hold.organization_id == wanted.session_key[0] and event_id == wanted.event_id
             )
             if is_there and hold.holder.is_person(wanted.holder):
-                found = found.after(hold)
+                found = found.after(hold).without_sold(self._void_tickets(hold))
         return found
+
+    def _void_tickets(self, hold: Hold) -> int:
+        if hold.order_id is None:
+            return 0
+        order = self.store.orders[hold.organization_id, hold.order_id]
+        return sum(ticket.is_void and ticket.hold_id == hold.id for ticket in order.tickets)
 
     def _read_payments(self, wanted: Wanted, ledger: Ledger) -> None:
         for payment in wanted.payments:
@@ -237,6 +250,7 @@ class MemoryGroup:
                 store.pools[pool_id] = writes.ledger.pools[pool_id]
             for seat in writes.ledger.moved_seats.values():
                 store.seats[seat.id] = seat
+            store.facts += _facts_of_cancellations(writes)
             store.facts += writes.facts()
             store.audit += writes.audit()
             for (pool_id, second), units in writes.ledger.moved_lapse.items():
@@ -248,6 +262,8 @@ class MemoryGroup:
                 store.checkouts.setdefault((checkout.organization_id, checkout.id), checkout)
             for order in writes.orders:
                 store.orders[order.organization_id, order.id] = order
+            for cancellation in writes.cancellations:
+                store.orders[cancellation.after.key] = cancellation.after
             for key, recorded in writes.answers:
                 if key.receipt is not None:
                     store.receipts.add((key.organization_id, key.receipt))
@@ -268,3 +284,9 @@ class MemoryGroup:
             self.store.unsettled.discard(key)
         else:
             self.store.unsettled.add(key)
+
+
+def _facts_of_cancellations(writes: GroupWrites) -> Iterator[Fact]:
+    for each in writes.cancellations:
+        yield from writes.facts_of_cancellation(each)
+        yield from writes.ticket_facts(each)

@@ -14,7 +14,7 @@ from holdfast.bootstrap.demo.hall import LEVELS, Level, is_shown
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.access.scopes import Mode
 from holdfast.domain.catalog import changes
-from holdfast.domain.catalog.model import BlockPrice
+from holdfast.domain.catalog.model import BlockPrice, Place
 from holdfast.domain.catalog.seat_import import DraftBlock, Source, countable_id, counted_id
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
@@ -28,6 +28,7 @@ _DEMO = UUID("0d3f0000-0000-4000-8000-000000000000")
 DEMO_ORGANIZATION_ID = OrganizationId(uuid5(_DEMO, "organization"))
 DEMO_EVENT_ID = EventId(uuid5(_DEMO, "event"))
 DEMO_SESSION_ID = SessionId(uuid5(_DEMO, "session"))
+DEMO_PLACE = Place("Pier 7, Harbour Street", "Europe/Berlin")
 DEMO_GA_ID = TicketTypeId(uuid5(_DEMO, "general admission"))
 DEMO_SMALL_ID = TicketTypeId(uuid5(_DEMO, "meet and greet"))
 DEMO_SEATED_ID = TicketTypeId(uuid5(_DEMO, "reserved seat"))
@@ -73,7 +74,9 @@ def _load_sale(catalog: PostgresCatalog) -> None:
     own = (DEMO_ORGANIZATION_ID, DEMO_EVENT_ID)
     origin = Origin(actor="demo", request_id=str(uuid7()))
     for change in (
-        changes.CreateEvent(*own, "Midsummer by the Harbour", "EUR", PolicyOverride()),
+        changes.CreateEvent(
+            *own, "Midsummer by the Harbour", "EUR", PolicyOverride(), place=DEMO_PLACE
+        ),
         changes.CreateSession(
             DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, DEMO_EVENT_ID, "Friday night", starts_at
         ),

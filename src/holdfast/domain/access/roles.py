@@ -21,7 +21,8 @@ _VIEW = (
 )
 _SUPPORT = (
     *_VIEW,
-    *(Scope.HOLDS_WRITE, Scope.HOLDS_OPERATE, Scope.SEATS_BLOCK, Scope.AUDIT_READ),
+    *(Scope.HOLDS_WRITE, Scope.HOLDS_OPERATE, Scope.ORDERS_CANCEL),
+    *(Scope.SEATS_BLOCK, Scope.AUDIT_READ),
 )
 
 SCOPES_OF_ROLE: Mapping[Role, frozenset[Scope]] = {
@@ -34,6 +35,6 @@ SCOPES_OF_ROLE: Mapping[Role, frozenset[Scope]] = {
 MEANING_OF_ROLE: Mapping[Role, str] = {
     Role.OWNER: "do everything, including keys, members and settings, and forget people",
     Role.MANAGER: "change the catalog, and do everything that support may",
-    Role.SUPPORT: "place, extend and release holds, block seats, read the audit log",
+    Role.SUPPORT: "place, extend and release holds, cancel orders, block seats, read the audit log",
     Role.VIEWER: "read the catalog, holds, orders, facts and settings",
 }

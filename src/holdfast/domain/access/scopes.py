@@ -16,6 +16,7 @@ class Scope(StrEnum):
     HOLDS_WRITE = "holds:write"
     HOLDS_OPERATE = "holds:operate"  # exceed the policy
     ORDERS_READ = "orders:read"
+    ORDERS_CANCEL = "orders:cancel"
     FACTS_READ = "facts:read"
     AUDIT_READ = "audit:read"
     CATALOG_READ = "catalog:read"
@@ -44,7 +45,10 @@ _HOLDS = (
 SCOPE_SETS: Mapping[str, tuple[Scope, ...]] = {
     "catalog": (Scope.CATALOG_READ, Scope.CATALOG_WRITE, Scope.SEATS_BLOCK),
     "holds": _HOLDS,
-    "operate": (*_HOLDS, Scope.HOLDS_OPERATE, Scope.SEATS_BLOCK, Scope.AUDIT_READ),
+    "operate": (
+        *_HOLDS,
+        *(Scope.HOLDS_OPERATE, Scope.ORDERS_CANCEL, Scope.SEATS_BLOCK, Scope.AUDIT_READ),
+    ),
     "read": tuple(scope for scope in Scope if scope.endswith(":read")),
     "facts": (Scope.FACTS_READ,),
     "all": ALL_SCOPES,

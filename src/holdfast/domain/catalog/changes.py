@@ -4,7 +4,15 @@ from dataclasses import replace
 from datetime import datetime
 
 from holdfast.domain import refusals
-from holdfast.domain.catalog.model import ALWAYS_ON_SALE, BlockPrice, EventStatus, SaleTerms
+from holdfast.domain.catalog.model import (
+    ALWAYS_ON_SALE,
+    NOWHERE,
+    BlockPrice,
+    EventStatus,
+    Place,
+    SaleTerms,
+    SessionStatus,
+)
 from holdfast.domain.catalog.seat_import import DraftBlock
 from holdfast.domain.ids import (
     BlockId,
@@ -42,6 +50,21 @@ class SaleChange:
         return refuse_window(terms) or terms
 
 
+@immutable
+class PlaceChange:
+    """A change of where an event takes place. None clears the field."""
+
+    venue: str | Unchanged | None = UNCHANGED
+    time_zone: str | Unchanged | None = UNCHANGED
+
+    def applied_to(self, place: Place) -> Place:
+        if not isinstance(self.venue, Unchanged):
+            place = replace(place, venue=self.venue)
+        if not isinstance(self.time_zone, Unchanged):
+            place = replace(place, time_zone=self.time_zone)
+        return place
+
+
 def refuse_policy(policy: PolicyOverride) -> Refusal | None:
     """Refuse contradictions within one level; `nearest_policy` resolves those between levels."""
     ttl, lifetime = (policy.values.get(name) for name in ("ttl_seconds", "lifetime_max_seconds"))
@@ -63,6 +86,7 @@ class CreateEvent:
     policy: PolicyOverride
     sale: SaleTerms = ALWAYS_ON_SALE
     metadata: Metadata = NO_METADATA
+    place: Place = NOWHERE
 
 
 @immutable
@@ -73,6 +97,7 @@ class ChangeEvent:
     policy: PolicyChange | None = None
     sale: SaleChange | None = None
     metadata: Metadata | None = None
+    place: PlaceChange | None = None
 
     @property
     def alters_terms(self) -> bool:
@@ -96,6 +121,7 @@ class ChangeSession:
     name: str | None = None
     starts_at: datetime | None = None
     metadata: Metadata | None = None
+    status: SessionStatus | None = None
 
 
 @immutable

@@ -90,12 +90,13 @@ def values_of(record: CatalogRecord) -> Values:
     """All that a caller can set and has set."""
     values: Values = {"name": record.name}
     match record:
-        case Event(currency=currency, sale=sale):
+        case Event(currency=currency, sale=sale, place=place):
             values |= {"currency": currency, "status": sale.status.value}
             values |= {"sale_starts_at": _iso_or_none(sale.starts_at)}
             values |= {"sale_ends_at": _iso_or_none(sale.ends_at)}
-        case Session(starts_at=starts_at):
-            values |= {"starts_at": _iso_or_none(starts_at)}
+            values |= {"venue": place.venue, "time_zone": place.time_zone}
+        case Session(starts_at=starts_at, status=status):
+            values |= {"starts_at": _iso_or_none(starts_at), "status": status.value}
         case PoolState(total=total):
             values |= {"capacity": total}
         case TicketType(price=price, is_seated=is_seated, pool_ids=pool_ids):

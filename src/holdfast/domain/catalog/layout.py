@@ -82,6 +82,7 @@ class BlockLayout:
     rows: tuple[str, ...] | RowRange
     seats_per_row: int
     numbering: Numbering = Numbering.LEFT
+    first_number: int = 1
     aisles_after: tuple[int, ...] = ()
     gaps: tuple[str, ...] = ()
     accessible: tuple[str, ...] = ()
@@ -129,7 +130,7 @@ class _Expansion:
     def __init__(self, order: int, layout: BlockLayout) -> None:
         self._order = order
         self._layout = layout
-        self._numbers = _numbers(layout.numbering, layout.seats_per_row)
+        self._numbers = _numbers(layout.numbering, layout.seats_per_row, layout.first_number)
         self.flaws: list[Flaw] = []
 
     def block(self) -> DraftBlock:
@@ -229,14 +230,14 @@ class _Expansion:
         self.flaws.append(Flaw(source, code, message))
 
 
-def _numbers(numbering: Numbering, count: int) -> list[str]:
+def _numbers(numbering: Numbering, count: int, first: int) -> list[str]:
     """The numbers of a row from left to right."""
     match numbering:
         case Numbering.LEFT:
-            numbers = range(1, count + 1)
+            numbers = list(range(1, count + 1))
         case Numbering.RIGHT:
-            numbers = range(count, 0, -1)
+            numbers = list(range(count, 0, -1))
         case Numbering.ODD_EVEN:
             odd = range(count - 1 if count % 2 == 0 else count, 0, -2)
-            return [*map(str, odd), *map(str, range(2, count + 1, 2))]
-    return list(map(str, numbers))
+            numbers = [*odd, *range(2, count + 1, 2)]
+    return [str(number + first - 1) for number in numbers]

@@ -17,7 +17,13 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.immutable import immutable
 from holdfast.domain.policy import HoldPolicy, PolicyOverride
-from holdfast.domain.values import NO_METADATA, Metadata, Money
+from holdfast.domain.values import (
+    NO_METADATA,
+    TIME_ZONE_RULE,
+    Metadata,
+    Money,
+    is_time_zone,
+)
 
 
 class EventStatus(StrEnum):
@@ -48,6 +54,13 @@ _NEXT_STATUSES: Mapping[EventStatus, frozenset[EventStatus]] = {
     EventStatus.CANCELLED: frozenset({EventStatus.ARCHIVED}),
     EventStatus.ARCHIVED: frozenset(),
 }
+
+
+class SessionStatus(StrEnum):
+    """scheduled -> cancelled. A cancelled session is not on sale, whatever its event's status."""
+
+    SCHEDULED = "scheduled"
+    CANCELLED = "cancelled"
 
 
 @immutable
@@ -82,6 +95,33 @@ class SaleTerms:
 
 
 ALWAYS_ON_SALE = SaleTerms()
+
+VENUE_LENGTH_MAX = 200
+VENUE_RULE = f"must be 1 to {VENUE_LENGTH_MAX} printable characters and must not be blank"
+
+
+@immutable
+class Place:
+    """Where an event takes place. Without a time zone, it is in the organization's."""
+
+    venue: str | None = None
+    time_zone: str | None = None
+
+
+NOWHERE = Place()
+
+
+def place_errors(place: Place) -> dict[str, str]:
+    """What is wrong with each field of a place."""
+    errors = {}
+    venue, time_zone = place.venue, place.time_zone
+    if venue is not None and not (
+        venue.strip() and venue.isprintable() and len(venue) <= VENUE_LENGTH_MAX
+    ):
+        errors["venue"] = f"venue {VENUE_RULE}"
+    if time_zone is not None and not is_time_zone(time_zone):
+        errors["time_zone"] = f"time_zone {TIME_ZONE_RULE}"
+    return errors
 
 
 @immutable
@@ -122,6 +162,7 @@ class SessionCatalog:
     sale: SaleTerms = ALWAYS_ON_SALE
     blocks: Mapping[BlockId, SeatBlock] = field(default_factory=dict)
     has_waiting: bool = False  # the waitlist is not empty, though perhaps closed to newcomers
+    starts_at: datetime | None = None
     # Derived once, because every command needs them.
     has_seats: bool = field(init=False)
     has_capped_blocks: bool = field(init=False)
@@ -173,6 +214,11 @@ class SessionCatalog:
     def key(self) -> SessionKey:
         return (self.organization_id, self.session_id)
 
+    def has_started(self, now: datetime) -> bool:
+        """Whether its waitlist is over: nobody is served by e-mail once the show has begun. The
+        sale itself may go on, for latecomers."""
+        return self.starts_at is not None and self.starts_at <= now
+
     def default_type_in(self, block_id: BlockId) -> TicketTypeId | None:
         """The ticket type of a seat if none is given: the first one sold in its block."""
         prices = self.blocks[block_id].prices
@@ -194,6 +240,7 @@ class Event:
     updated_at: datetime
     sale: SaleTerms = ALWAYS_ON_SALE
     metadata: Metadata = NO_METADATA
+    place: Place = NOWHERE
 
 
 @immutable
@@ -207,6 +254,7 @@ class Session:
     created_at: datetime
     updated_at: datetime
     metadata: Metadata = NO_METADATA
+    status: SessionStatus = SessionStatus.SCHEDULED
 
 
 @immutable

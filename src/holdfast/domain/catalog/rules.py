@@ -15,7 +15,15 @@ from holdfast.domain.catalog.changes import (
     ImportSeats,
     refuse_policy,
 )
-from holdfast.domain.catalog.model import Block, BlockPrice, Event, PoolState, Session, TicketType
+from holdfast.domain.catalog.model import (
+    Block,
+    BlockPrice,
+    Event,
+    PoolState,
+    Session,
+    SessionStatus,
+    TicketType,
+)
 from holdfast.domain.catalog.seat_import import (
     Arrangement,
     Flaw,
@@ -45,12 +53,17 @@ def changed_event(event: Event, change: ChangeEvent) -> Event | Refusal:
         policy=policy,
         sale=sale,
         metadata=given_or(change.metadata, event.metadata),
+        place=change.place.applied_to(event.place) if change.place else event.place,
     )
 
 
-def changed_session(session: Session, change: ChangeSession) -> Session:
+def changed_session(session: Session, change: ChangeSession) -> Session | Refusal:
+    status = given_or(change.status, session.status)
+    if session.status is SessionStatus.CANCELLED and status is not session.status:
+        return refusals.invalid_session_state()
     return replace(
         session,
+        status=status,
         name=given_or(change.name, session.name),
         starts_at=given_or(change.starts_at, session.starts_at),
         metadata=given_or(change.metadata, session.metadata),

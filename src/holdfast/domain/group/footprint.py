@@ -31,6 +31,7 @@ from holdfast.domain.ids import (
     CartKey,
     EventId,
     HoldKey,
+    OrderKey,
     OrganizationId,
     PaymentKey,
     PoolId,
@@ -38,7 +39,7 @@ from holdfast.domain.ids import (
     SessionKey,
 )
 from holdfast.domain.immutable import immutable
-from holdfast.domain.orders.order import Attendee
+from holdfast.domain.orders.order import Attendee, Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.domain.values import Holder
@@ -161,6 +162,7 @@ class Needs:
     lapsed: frozenset[tuple[SessionKey, PoolId]] = frozenset()
     wishes: tuple[Wish, ...] = ()
     carts: tuple[CartKey, ...] = ()  # their newest holds may be renewed or changed
+    orders: frozenset[OrderKey] = frozenset()  # with their holds
     # Sessions besides those of the holds where places may be freed.
     waitlists: frozenset[SessionKey] = frozenset()
 
@@ -183,6 +185,7 @@ class Survey:
     seatings: Mapping[SessionKey, Seating] = field(default_factory=dict)
     blocks_of: Mapping[SeatId, BlockId] = field(default_factory=dict)
     carts: Mapping[CartKey, Hold] = field(default_factory=dict)  # the newest hold of each
+    orders: Mapping[OrderKey, Order] = field(default_factory=dict)
     waitlists: Mapping[SessionKey, Waitlist] = field(default_factory=dict)
     # Sessions whose waitlist was not empty after the last group.
     busy_waitlists: frozenset[SessionKey] = frozenset()

@@ -1,7 +1,7 @@
 """The locked rows of one group, as values. Decisions read it; only whole decisions change it."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from holdfast.domain.ids import (
     CartKey,
     HoldKey,
     OrderId,
+    OrderKey,
     OrganizationId,
     PaymentKey,
     PoolId,
@@ -28,6 +29,7 @@ from holdfast.domain.ids import (
     SessionKey,
 )
 from holdfast.domain.immutable import immutable
+from holdfast.domain.orders.cancellation import Cancellation, SoldPlace
 from holdfast.domain.orders.order import Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import Seat
@@ -62,6 +64,8 @@ class Ledger:
     receipts: set[tuple[OrganizationId, Receipt | None]] = field(default_factory=set)
     # The orders already made by single-use payments.
     paid: dict[PaymentKey, OrderId] = field(default_factory=dict)
+    # Orders to be cancelled. The locks of their holds guard them.
+    orders: dict[OrderKey, Order] = field(default_factory=dict)
     # The newest hold of each cart.
     carts: dict[CartKey, HoldKey | None] = field(default_factory=dict)
     waitlists: dict[SessionKey, Waitlist] = field(default_factory=dict)
@@ -75,14 +79,37 @@ class Ledger:
     # Sessions where this group freed seats or left claimed ones untaken: later commands may find
     # more free than the survey did.
     freed: set[SessionKey] = field(default_factory=set)
-    # Seats that this group has sold, which the survey does not know either.
+    # Seats that this group has sold, or whose sale it has cancelled: the survey does not know these
+    # either.
     sold_seats: set[SeatId] = field(default_factory=set)
+    returned_seats: set[SeatId] = field(default_factory=set)
     # Refusals of seats that others have, by what rivals ask for; forgotten with the next change.
     contested: dict[tuple[int | bool, ...], Refusal] = field(default_factory=dict)
     # What this group has changed so far: seats, pools, and units by second of lapse.
     moved_seats: dict[SeatId, Seat] = field(default_factory=dict)
     moved_pools: set[PoolId] = field(default_factory=set)
     moved_lapse: dict[tuple[PoolId, datetime], int] = field(default_factory=dict)
+
+    def trial(self, session_key: SessionKey) -> "Ledger":
+        """A copy to try changes on that concern one session and its waitlist."""
+        waitlist = self.waitlists[session_key]
+        return replace(
+            self,
+            pools=dict(self.pools),
+            lapse={pool_id: dict(buckets) for pool_id, buckets in self.lapse.items()},
+            seats=dict(self.seats),
+            holds=dict(self.holds),
+            holdings=dict(self.holdings),
+            carts=dict(self.carts),
+            waitlists={session_key: waitlist.copy(is_settled=waitlist.is_settled)},
+            freed=set(self.freed),
+            sold_seats=set(self.sold_seats),
+            returned_seats=set(self.returned_seats),
+            contested={},
+            moved_seats={},
+            moved_pools=set(),
+            moved_lapse={},
+        )
 
     def lapsed_units(self, pool_id: PoolId) -> int:
         """Units of the pool that lapsed holds still occupy."""
@@ -118,6 +145,15 @@ class Ledger:
                 if pool_id not in self.pools:
                     return False
         return all(seat.id in self.seats for seat in hold.seats) if hold.seats else True
+
+    def knows_place(self, place: SoldPlace) -> bool:
+        """Whether the pools and the seat that a ticket gives back are locked, and the waitlist."""
+        session = self.sessions.get(place.hold.session_key)
+        if session is None or not self.knows_waitlist_of(session):
+            return False
+        seat = place.line.seat
+        has_pools = all(pool_id in self.pools for pool_id in place.line.pool_ids)
+        return has_pools and (seat is None or seat.id in self.seats)
 
     def lapsed_holds(self) -> Iterator[Hold]:
         """The lapsed holds, oldest first."""
@@ -170,6 +206,25 @@ class Ledger:
         self._count_lapse(lapse)
         if order is not None and order.used_payment is not None:
             self.paid.setdefault(order.used_payment, order.id)
+
+    def cancel(self, cancellation: Cancellation) -> None:
+        """Return the places of void tickets to sale: all of them, or none if one is impossible."""
+        self.contested.clear()
+        moved = {
+            pool_id: self.pools[pool_id].moved(0, -units)
+            for pool_id, units in cancellation.units_by_pool().items()
+        }
+        seats = {seat_id: self.seats[seat_id].returned() for seat_id in cancellation.seat_ids}
+        self.pools.update(moved)
+        self.moved_pools.update(moved)
+        self._keep(seats)
+        self.returned_seats.update(seats)
+        self.orders[cancellation.after.key] = cancellation.after
+        for place in cancellation.places if self.holdings else ():
+            event_id = self.sessions[place.hold.session_key].event_id
+            key = (place.hold.organization_id.int, event_id.int, place.hold.holder.key.int)
+            if key in self.holdings:
+                self.holdings[key] = self.holdings[key].without_sold(1)
 
     def _seats_after(self, transitions: Iterable[Transition]) -> dict[SeatId, Seat]:
         seats: dict[SeatId, Seat] = {}

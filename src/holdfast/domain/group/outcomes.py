@@ -16,11 +16,15 @@ from holdfast.domain.ids import (
     PoolId,
     SeatId,
     SessionKey,
+    TicketId,
 )
 from holdfast.domain.immutable import immutable
+from holdfast.domain.orders.cancellation import Cancellation
 from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import Seat
+from holdfast.domain.values import Money
+from holdfast.domain.waitlist.obstacles import Explanation
 
 
 @immutable
@@ -68,6 +72,24 @@ class Promoted:
 
 
 @immutable
+class HoldPromoted:
+    """Promoted by an operator. `overtaken` are the queues whose first party had come earlier."""
+
+    hold: Hold
+    at: datetime
+    overtaken: int = 0
+
+
+@immutable
+class Explained:
+    """What keeps each party at the front of a waitlist from being served; None for those whose
+    places are free and whose turn it is."""
+
+    parties: Mapping[HoldId, Explanation | None]
+    at: datetime
+
+
+@immutable
 class Released:
     hold: Hold
     at: datetime
@@ -108,6 +130,16 @@ class AlreadyConverted:
     """The holds became this order earlier. Its tickets are not locked here and have to be read."""
 
     order_id: OrderId
+    at: datetime
+
+
+@immutable
+class OrderCancelled:
+    """The order with these tickets void; `amount` is what they had cost."""
+
+    order: Order
+    ticket_ids: tuple[TicketId, ...]
+    amount: Money
     at: datetime
 
 
@@ -177,6 +209,7 @@ Outcome = (
     | CheckoutStarted
     | Converted
     | AlreadyConverted
+    | OrderCancelled
     | Expired
     | Warned
     | SeatsBlocked
@@ -184,6 +217,8 @@ Outcome = (
     | CartChanged
     | CartEmptied
     | Promoted
+    | HoldPromoted
+    | Explained
     | Refusal
 )
 
@@ -195,4 +230,5 @@ class Decision:
     seat_transitions: tuple[SeatTransition, ...] = ()
     checkout: Checkout | None = None
     order: Order | None = None
+    cancellation: Cancellation | None = None
     passed: tuple[UUID, ...] = ()  # waitlist queues whose first party was overtaken

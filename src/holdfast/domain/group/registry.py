@@ -8,9 +8,13 @@ from holdfast.domain.holds.due_holds import ExpireHolds, WarnHolds
 from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.release_hold import ReleaseHold
+from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.seats.block_seats import BlockSeats
+from holdfast.domain.seats.move_seats import MoveSeats
+from holdfast.domain.waitlist.explain_waiting import ExplainWaiting
+from holdfast.domain.waitlist.promote_hold import PromoteHold
 from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 
 COMMANDS: tuple[type[Command], ...] = (
@@ -20,12 +24,16 @@ COMMANDS: tuple[type[Command], ...] = (
     ExpireHolds,
     WarnHolds,
     BlockSeats,
+    MoveSeats,
     FillCart,
     EmptyCart,
     RenewCart,
     PromoteWaiting,
+    PromoteHold,
+    ExplainWaiting,
     StartCheckout,
     ConvertHolds,
+    CancelOrder,
 )
 
 

@@ -27,6 +27,8 @@ class FactType(StrEnum):
     HOLD_CANCELLED = "hold.cancelled"
     HOLD_CONVERTED = "hold.converted"
     ORDER_CONFIRMED = "order.confirmed"
+    ORDER_CANCELLED = "order.cancelled"
+    TICKET_VOIDED = "ticket.voided"
     SEAT_HELD = "seat.held"
     SEAT_RELEASED = "seat.released"
     SEAT_SOLD = "seat.sold"
@@ -43,6 +45,7 @@ class FactType(StrEnum):
     BLOCK_CREATED = "block.created"
     BLOCK_CHANGED = "block.changed"
     SEATS_IMPORTED = "seats.imported"
+    NOTICE_REQUESTED = "notice.requested"
 
 
 _FACT_OF_STATUS = {
@@ -65,6 +68,7 @@ class Transition:
     after: Hold
     origin: Origin
     is_by_operator: bool = False  # may exceed the policy and end the holds of others
+    overtaken: int = 0  # waitlist queues that an operator made it overtake
     # Computed once, because every step reads them.
     fact_type: FactType = field(init=False)
     # The seats that change and the fact of each; None if only the expiry changes.
@@ -110,6 +114,14 @@ class Transition:
         if before is None or not (before.occupies_places() and after.occupies_places()):
             return 0
         return (_contents(after) - _contents(before)).total() if self.changes_lines else 0
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether an operator made the hold expire before its time was up."""
+        before, after = self.before, self.after
+        if before is None or after.status is not HoldStatus.EXPIRED:
+            return False
+        return after.updated_at < before.expires_at
 
     @property
     def ends_waiting(self) -> bool:

@@ -15,7 +15,7 @@ from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.hold import Hold, rounded_up
 from holdfast.domain.holds.placement import Asked
-from holdfast.domain.holds.preconditions import refuse_status
+from holdfast.domain.holds.preconditions import refuse_stale, refuse_status
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.policy import TTL_SECONDS_MAX, HoldPolicy, lowest_limit
@@ -26,7 +26,7 @@ from holdfast.domain.values import Holder, InvalidValue
 @immutable
 class ExtendHold(HoldCommand):
     """Extend an active hold by `seconds`. Only operators may exceed the policy. With `holder`, the
-    hold must be theirs."""
+    hold must be theirs; with `seen_version`, it must not have changed since."""
 
     gives_time = True
     frees_places = False
@@ -39,6 +39,7 @@ class ExtendHold(HoldCommand):
     is_operator: bool = False
     idempotency: IdempotencyKey | None = None
     reach: Reach | None = None
+    seen_version: int | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.seconds <= TTL_SECONDS_MAX:
@@ -62,7 +63,7 @@ class ExtendHold(HoldCommand):
         if not ledger.knows_places_of(hold):
             return Decision(NeedsMore())
         session = ledger.sessions[hold.session_key]
-        refusal = refuse_status(session)
+        refusal = refuse_stale(hold, self.seen_version) or refuse_status(session)
         if refusal is not None:
             return Decision(refusal)
         until = later_expiry(ledger.now, hold, self.seconds)

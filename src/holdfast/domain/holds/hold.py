@@ -1,7 +1,7 @@
 """A hold: tickets or seats reserved for a holder for a limited time.
 
     waiting -> active -> converted        paid
-       |         |-----> expired          ran out of time
+       |         |-----> expired          ran out of time, or ended early by an operator
        |         '-----> cancelled        released by its holder or an operator
        '-> expired | cancelled            left the waitlist before its turn
 
@@ -285,6 +285,19 @@ class Hold:
             given_up_at=None if self.held_at is None else self.expires_at,
             warn_at=None,
             waiting=None,
+        )
+
+    def expired_early(self, now: datetime) -> "Hold":
+        """End it as if its time were up now. Its holder has not let the places go."""
+        assert self.is_active(now)
+        # A later second than that of its creation.
+        until = rounded_up(now + timedelta(microseconds=1))
+        return self._changed(
+            now,
+            status=HoldStatus.EXPIRED,
+            expired_at=now,
+            expires_at=min(self.expires_at, until),
+            warn_at=None,
         )
 
     def released(self, now: datetime, *, is_given_up: bool = True) -> "Hold":

@@ -1,7 +1,7 @@
 """What a holder has, as far as limits per holder count it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -92,6 +92,10 @@ class Holdings:
         else:
             holds[hold.id] = live_hold(hold)
         return Holdings(holds, sold, given_up_at, self.is_complete, self.has_all_carts)
+
+    def without_sold(self, units: int) -> "Holdings":
+        """After tickets of the holder were cancelled."""
+        return replace(self, sold=self.sold - units)
 
 
 NOTHING_HELD = Holdings()

@@ -13,7 +13,7 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore
 from holdfast.domain.group.transitions import Transition, units_by_pool
 from holdfast.domain.holds.eviction import make_room
-from holdfast.domain.holds.hold import Line
+from holdfast.domain.holds.hold import Hold, Line
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.ids import BlockId, HoldId, PoolId, SeatId, TicketTypeId
 from holdfast.domain.immutable import immutable
@@ -34,6 +34,12 @@ def refuse_status(session: SessionCatalog) -> Refusal | None:
     if status is EventStatus.CANCELLED:
         return refusals.event_unavailable()
     return refusals.event_not_available()
+
+
+def refuse_stale(hold: Hold, seen_version: int | None) -> Refusal | None:
+    """Refuse a person who has seen an earlier version of the hold."""
+    is_current = seen_version is None or seen_version == hold.version
+    return None if is_current else refusals.hold_changed(hold.version)
 
 
 def refuse_asks(

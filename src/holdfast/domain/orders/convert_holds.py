@@ -161,7 +161,8 @@ def _convert(
         for hold in paid
     ]
     after = tuple(each.after for each in converted)
-    order = make_order(after, command.purchase, ledger.now, command.checkout_id)
+    events = dict.fromkeys(ledger.sessions[hold.session_key].event_id for hold in after)
+    order = make_order(after, command.purchase, ledger.now, command.checkout_id, tuple(events))
     return Decision(
         Converted(order, after, ledger.now),
         (*revived.ended, *created, *converted),

@@ -1,16 +1,25 @@
-"""Orders and their tickets, one per unit."""
+"""Orders and their tickets, one per unit.
 
-from collections.abc import Iterable, Iterator, Sequence
+    confirmed -> partly_cancelled -> cancelled
+
+An order is confirmed when it is made. Cancelling tickets makes them void, for good.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
+from enum import StrEnum
 from hashlib import sha256
 from uuid import UUID, uuid5
 
 from holdfast.domain import refusals
-from holdfast.domain.holds.hold import Hold, LineSeat
+from holdfast.domain.holds.hold import Hold, Line, LineSeat
 from holdfast.domain.ids import (
     CheckoutId,
+    EventId,
     HoldId,
     OrderId,
+    OrderKey,
     OrganizationId,
     PaymentKey,
     SessionId,
@@ -32,6 +41,7 @@ from holdfast.domain.values import (
 
 ATTENDEE_NAME_LENGTH_MAX = 200
 PAYMENT_REFERENCE_LENGTH_MAX = 255
+REFUND_REFERENCE_LENGTH_MAX = 255
 # As many as one line of a hold can have.
 TICKETS_PER_ORDER_MAX = QUANTITY_MAX
 SEATS_PER_ORDER_MAX = 2_000
@@ -88,6 +98,23 @@ class Purchase:
         assert len(self.seed) == SEED_BYTES
 
 
+class OrderStatus(StrEnum):
+    CONFIRMED = "confirmed"
+    PARTLY_CANCELLED = "partly_cancelled"
+    CANCELLED = "cancelled"
+
+
+@immutable
+class Voiding:
+    """When and why tickets became void, and the order's version from then on. Holdfast moves no
+    money: the reference is that of the platform's refund."""
+
+    at: datetime
+    version: int
+    reason: str | None = None
+    refund_reference: str | None = None
+
+
 @immutable
 class Ticket:
     id: TicketId
@@ -98,6 +125,11 @@ class Ticket:
     unit_price_minor: int
     seat: LineSeat | None = None
     attendee: Attendee | None = None
+    voided: Voiding | None = None
+
+    @property
+    def is_void(self) -> bool:
+        return self.voided is not None
 
 
 @immutable
@@ -112,6 +144,44 @@ class Order:
     payment_reference: str | None = None
     checkout_id: CheckoutId | None = None
     metadata: Metadata = NO_METADATA
+    version: int = 1  # rises with every cancellation
+    references: tuple[str, ...] = ()  # of its holds
+    event_ids: tuple[EventId, ...] = ()
+
+    @property
+    def key(self) -> OrderKey:
+        return (self.organization_id, self.id)
+
+    @property
+    def session_ids(self) -> tuple[SessionId, ...]:
+        return tuple(dict.fromkeys(ticket.session_id for ticket in self.tickets))
+
+    @property
+    def status(self) -> OrderStatus:
+        void = sum(ticket.is_void for ticket in self.tickets)
+        if not void:
+            return OrderStatus.CONFIRMED
+        is_over = void == len(self.tickets)
+        return OrderStatus.CANCELLED if is_over else OrderStatus.PARTLY_CANCELLED
+
+    @property
+    def cancelled_at(self) -> datetime | None:
+        """When its last valid ticket became void."""
+        if self.status is not OrderStatus.CANCELLED:
+            return None
+        return max(ticket.voided.at for ticket in self.tickets if ticket.voided is not None)
+
+    def cancelled(self, ticket_ids: Collection[TicketId], voiding: Voiding) -> "Order":
+        """With these tickets void."""
+        assert voiding.version == self.version + 1
+        return replace(
+            self,
+            version=voiding.version,
+            tickets=tuple(
+                replace(ticket, voided=voiding) if ticket.id in ticket_ids else ticket
+                for ticket in giving_way(self.tickets)
+            ),
+        )
 
     @property
     def used_payment(self) -> PaymentKey | None:
@@ -132,9 +202,13 @@ class Checkout:
 
 
 def make_order(
-    holds: Sequence[Hold], purchase: Purchase, now: datetime, checkout_id: CheckoutId | None
+    holds: Sequence[Hold],
+    purchase: Purchase,
+    now: datetime,
+    checkout_id: CheckoutId | None,
+    event_ids: tuple[EventId, ...] = (),
 ) -> Order:
-    """Make an order of holds that share a holder and a currency."""
+    """Make an order of holds that share a holder and a currency. The events are theirs."""
     first = holds[0]
     return Order(
         organization_id=first.organization_id,
@@ -147,12 +221,18 @@ def make_order(
         payment_reference=purchase.payment_reference,
         checkout_id=checkout_id,
         metadata=purchase.metadata,
+        references=tuple(hold.reference for hold in holds),
+        event_ids=event_ids,
     )
 
 
+def units_of_holds(holds: Iterable[Hold]) -> Iterator[tuple[Hold, Line]]:
+    """Each unit of the holds, in the order of the tickets of their order."""
+    return ((hold, line) for hold in holds for line in hold.lines for _ in range(line.quantity))
+
+
 def _tickets(holds: Sequence[Hold], purchase: Purchase) -> Iterator[Ticket]:
-    units = ((hold, line) for hold in holds for line in hold.lines for _ in range(line.quantity))
-    for number, (hold, line) in enumerate(giving_way(units)):
+    for number, (hold, line) in enumerate(giving_way(units_of_holds(holds))):
         is_named = number < len(purchase.attendees)
         yield Ticket(
             id=_ticket_id(purchase.order_id, number),

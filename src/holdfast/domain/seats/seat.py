@@ -1,9 +1,10 @@
 """A seat. Its row has its own state, so one row lock decides who gets it.
 
     available -> held -> sold        any -> blocked (by an operator) -> what it was before
+    sold -> available                when its ticket is cancelled
 
 A held seat whose hold has lapsed is free, whatever its row says. A blocked seat that was sold
-keeps its hold, so unblocking never frees it.
+keeps its hold until its ticket is cancelled, so unblocking never frees a sold seat.
 """
 
 from dataclasses import replace
@@ -109,6 +110,12 @@ class Seat:
     def sold(self) -> "Seat":
         assert self.status is SeatStatus.HELD
         return self._changed(SeatStatus.SOLD, self.hold_id, self.holder_key, None, self.locked_at)
+
+    def returned(self) -> "Seat":
+        """After its ticket was cancelled. A blocked seat stays blocked."""
+        assert self.is_sold()
+        status = SeatStatus.BLOCKED if self.is_blocked() else SeatStatus.AVAILABLE
+        return self._changed(status)
 
     def blocked(self, reason: str) -> "Seat":
         """Block it. A sold seat keeps its hold; a held one must be released first."""

@@ -39,7 +39,9 @@ def wait_or_refuse(
     if (
         refusal.code not in _WORTH_WAITING
         or len(asks) < len(command.asks)
+        or session.has_started(ledger.now)
         or not all(session.offers[ask.ticket_type_id].policy.waitlist for ask in asks)
+        or session.has_started(ledger.now)
     ):
         return Decision(refusal)
     if not ledger.knows_waitlist_of(session):

@@ -5,6 +5,7 @@ overtake that party if it may still be overtaken.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -16,10 +17,10 @@ from holdfast.domain.ids import BlockId, PoolId, SeatId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.seats.proposals import SeatScope
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating
+from holdfast.domain.waitlist.obstacles import Obstacle, withdrawn_type
 from holdfast.domain.waitlist.queues import (
     Waitlist,
     WaitlistQueue,
-    blocks_for,
     place_of,
     queue_id_of,
 )
@@ -71,6 +72,16 @@ def passes(ledger: Ledger, session: SessionCatalog, taking: Taking) -> tuple[UUI
         return ()
     earlier = _earlier(ledger, session, waitlist, taking)
     return None if earlier is None else passed_by(ledger, session, taking, earlier)
+
+
+def overtaken_by(ledger: Ledger, session: SessionCatalog, taking: Taking) -> tuple[UUID, ...]:
+    """The queues that an operator makes this party overtake, whether or not they may be."""
+    earlier = _earlier(ledger, session, ledger.waitlists[session.key], taking)
+    assert earlier is not None, "only newcomers may have to wait for an answer"
+    claims = [replace(claim, may_be_passed=True) for claim in earlier]
+    passed = passed_by(ledger, session, taking, claims)
+    assert passed is not None
+    return passed
 
 
 def passed_by(
@@ -153,25 +164,22 @@ def first_of(ledger: Ledger, session: SessionCatalog, queue: WaitlistQueue) -> H
 
 
 def can_be_served(ledger: Ledger, session: SessionCatalog, party: Hold) -> bool:
-    """Whether the party's tickets are still offered and enough of them unsold."""
-    if not _is_offered(session, party):
-        return False
+    return out_of_reach(ledger, session, party) is None
+
+
+def out_of_reach(ledger: Ledger, session: SessionCatalog, party: Hold) -> Obstacle | None:
+    """Why the party cannot be served at all: its tickets are no longer offered, or too few of them
+    unsold."""
+    if withdrawn_type(session, party) is not None:
+        return Obstacle.NOT_OFFERED
     for pool_id, units in units_by_pool(party).items():
         pool = ledger.pools.get(pool_id)
         if pool is not None and units > pool.total - pool.sold:
-            return False
+            return Obstacle.TOO_MUCH_SOLD
     seating = ledger.seatings.get(session.key) if ledger.seatings else None
-    return seating is None or has_seats_for(ledger, session, seating, party)
-
-
-def _is_offered(session: SessionCatalog, party: Hold) -> bool:
-    for line in party.lines:
-        if line.ticket_type_id not in session.offers:
-            return False
-        wish = line.wish
-        if wish is not None and not blocks_for(line.ticket_type_id, wish.block_id, session):
-            return False
-    return True
+    if seating is None or has_seats_for(ledger, session, seating, party):
+        return None
+    return Obstacle.SEATS_SOLD
 
 
 def may_be_passed(session: SessionCatalog, queue: WaitlistQueue, first: Hold) -> bool:
@@ -192,7 +200,8 @@ def closed_blocks(
     and too few are free. A hint, because block capacities are not known here."""
     closed: set[BlockId] = set()
     for queue in waitlist.queues.values():
-        first = next((party for party in queue.first if _is_offered(session, party)), None)
+        offered = (party for party in queue.first if withdrawn_type(session, party) is None)
+        first = next(offered, None)
         if first is None or may_be_passed(session, queue, first):
             continue
         asks = seat_asks(first)

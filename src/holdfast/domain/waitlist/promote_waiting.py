@@ -14,9 +14,8 @@ from holdfast.domain.seats.assignment import seat_resources
 
 
 @immutable
-class PromoteWaiting(Command):
-    """Give free places to the waitlist, or end the waitlist if the sale is over. Repeats are
-    harmless."""
+class WaitlistCommand(Command):
+    """A command about the whole waitlist of a session. Repeats are harmless."""
 
     is_background = True
 
@@ -29,21 +28,22 @@ class PromoteWaiting(Command):
     def session_key(self) -> SessionKey:
         return (self.organization_id, self.session_id)
 
-    @property
-    def promotes(self) -> SessionKey:
-        return self.session_key
-
     def needs(self, learnt: NeedsMore) -> Needs:
         session_key = frozenset({self.session_key})
         return Needs(sessions=session_key, lapsed=learnt.lapsed, waitlists=session_key)
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
-        organization_id = self.organization_id
-        optional = seat_resources(organization_id, learnt.locked_seats)
-        optional |= {Resource(ResourceKind.POOL, organization_id, each) for each in learnt.pools}
-        optional |= plan.lapsed(learnt.lapsed)
-        session = Resource(ResourceKind.SESSION, organization_id, self.session_id)
-        return Footprint(frozenset({session}), frozenset(optional))
+        session = Resource(ResourceKind.SESSION, self.organization_id, self.session_id)
+        return Footprint(frozenset({session}), places_learnt(self.organization_id, plan, learnt))
+
+
+@immutable
+class PromoteWaiting(WaitlistCommand):
+    """Give free places to the waitlist, or end the waitlist if the sale is over."""
+
+    @property
+    def promotes(self) -> SessionKey:
+        return self.session_key
 
     def decide(self, ledger: Ledger) -> Decision:
         """Change nothing: `settle`, which follows every command, does the work."""
@@ -51,3 +51,12 @@ class PromoteWaiting(Command):
         if session is not None and not ledger.knows_waitlist_of(session):
             return Decision(NeedsMore())
         return Decision(Promoted(0, ledger.now))
+
+
+def places_learnt(
+    organization_id: OrganizationId, plan: GroupPlan, learnt: NeedsMore
+) -> frozenset[Resource]:
+    """The places that earlier rounds found missing for a promotion."""
+    found = seat_resources(organization_id, learnt.locked_seats)
+    found |= {Resource(ResourceKind.POOL, organization_id, each) for each in learnt.pools}
+    return frozenset(found | plan.lapsed(learnt.lapsed))

@@ -8,6 +8,7 @@ from uuid import UUID
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import Origin
+from holdfast.domain.group.outcomes import NeedsMore
 from holdfast.domain.group.transitions import Transition, units_by_pool
 from holdfast.domain.holds.eviction import make_room
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines, rounded_up
@@ -17,26 +18,35 @@ from holdfast.domain.ids import PoolId, SessionKey
 from holdfast.domain.immutable import immutable
 from holdfast.domain.seats.proposals import propose
 from holdfast.domain.waitlist.claims import Claims
-from holdfast.domain.waitlist.fairness import Taking, can_be_served
-from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, blocks_for
+from holdfast.domain.waitlist.fairness import Taking, out_of_reach, overtaken_by
+from holdfast.domain.waitlist.obstacles import Findings, Obstacle, closed_by
+from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, blocks_for, place_of
 from holdfast.domain.waitlist.seating import seat_asks, waitlist_scope, wished_blocks
 
 ACTOR = "waitlist"
 
 
 @immutable
-class _Promotion:
+class Promotion:
+    """A hold with its places, the queues that it overtakes, and the lapsed holds that make room."""
+
     hold: Hold
     passed: tuple[UUID, ...]
     ended: tuple[Transition, ...] = ()
 
 
 def settle(
-    ledger: Ledger, session_key: SessionKey, origin: Origin, *, is_last_look: bool = False
+    ledger: Ledger,
+    session_key: SessionKey,
+    origin: Origin,
+    *,
+    is_last_look: bool = False,
+    findings: Findings | None = None,
 ) -> list[Transition]:
-    """Promote every party that can be served, or end the waitlist if the sale is over. Each step is
-    applied to the ledger at once because the next depends on it. `origin` is that of the command
-    that caused this. `is_last_look` is for the promoter: nobody looks further after it."""
+    """Promote every party that can be served, or end the waitlist if the sale is over or the
+    session has started. Each step is applied to the ledger at once because the next depends on it.
+    `origin` is that of the command that caused this. `is_last_look` is for the promoter: nobody
+    looks further after it. `findings` gets the obstacle of each party that is not served."""
     waitlist = ledger.waitlists.get(session_key)
     if waitlist is None:
         return []
@@ -44,13 +54,13 @@ def settle(
     if not waitlist:
         return []
     session = ledger.sessions[session_key]
-    origin = replace(origin, actor=ACTOR)
-    if session.sale.is_over(ledger.now):
-        return _end_waitlist(ledger, waitlist, origin)
-    if not session.sale.is_within_window(ledger.now):
-        return []
+    # The reason was given for what freed the places.
+    origin = replace(origin, actor=ACTOR, reason=None)
+    closed = closed_by(session, ledger.now)
+    if closed is not None:
+        return _end_waitlist(ledger, waitlist, origin) if closed.ends_waitlist else []
     claims = Claims(session)
-    made = _promote_in_order(ledger, waitlist, claims, origin)
+    made = _promote_in_order(ledger, waitlist, claims, origin, findings)
     if waitlist and (
         waitlist.is_missing_something()
         or not waitlist.promotions_left
@@ -61,37 +71,62 @@ def settle(
 
 
 def _promote_in_order(
-    ledger: Ledger, waitlist: Waitlist, claims: Claims, origin: Origin
+    ledger: Ledger,
+    waitlist: Waitlist,
+    claims: Claims,
+    origin: Origin,
+    findings: Findings | None,
 ) -> list[Transition]:
     """Look at every party once, in one pass over all queues."""
+    note = _ignore if findings is None else findings.note
     made: list[Transition] = []
     stuck: set[UUID] = set()
     for hold in waitlist.in_order():
         assert hold.waiting is not None
         queue_id = hold.waiting.queue_id
         if queue_id in stuck:
+            note(ledger, hold, Obstacle.BEHIND_FIRST)
             continue
         if not waitlist.promotions_left:
             break
         if hold.is_lapsed(ledger.now):
+            note(ledger, hold, Obstacle.TIME_IS_UP)
             made += _applied(ledger, Transition(hold, hold.expired(ledger.now), origin))
             continue
-        if not can_be_served(ledger, claims.session, hold):
+        never = out_of_reach(ledger, claims.session, hold)
+        if never is not None:
+            note(ledger, hold, never)
             continue
         waitlist.has_gaps = False
         promotion = _promotion(ledger, claims, hold, origin)
-        if promotion is not None:
+        if isinstance(promotion, Promotion):
             waitlist.promotions_left -= 1
             for ended in promotion.ended:
                 made += _applied(ledger, ended)
             made += _applied(ledger, Transition(hold, promotion.hold, origin), promotion.passed)
             claims.moved(waitlist, promotion.passed, has_freed=bool(promotion.ended))
             continue
+        note(ledger, hold, Obstacle.LOCKED if waitlist.has_gaps else promotion)
         first = claims.first_claim(waitlist.queues[queue_id], hold)
         # Its places may be free but not locked yet: don't give them to parties behind it.
         if waitlist.has_gaps or not first.may_be_passed:
             stuck.add(queue_id)
     return made
+
+
+def _ignore(ledger: Ledger, party: Hold, obstacle: Obstacle) -> None:
+    """Nobody asks for the obstacles."""
+
+
+def missing_of(waitlist: Waitlist) -> NeedsMore | None:
+    """What has to be locked as well, so that the parties whose turn may have come can be served."""
+    if not (waitlist.is_missing_something() or waitlist.lapsed_pools):
+        return None
+    return NeedsMore(
+        lapsed=frozenset((waitlist.session_key, pool_id) for pool_id in waitlist.lapsed_pools),
+        locked_seats=frozenset(waitlist.missing_seats),
+        pools=frozenset(waitlist.missing_pools),
+    )
 
 
 def _is_cut_short(
@@ -124,7 +159,7 @@ def _applied(
 
 
 def _end_waitlist(ledger: Ledger, waitlist: Waitlist, origin: Origin) -> list[Transition]:
-    """End the waitlist because the sale is over."""
+    """End the waitlist for good."""
     made: list[Transition] = []
     for hold in waitlist.in_order():
         if not waitlist.promotions_left:
@@ -138,35 +173,66 @@ def _end_waitlist(ledger: Ledger, waitlist: Waitlist, origin: Origin) -> list[Tr
     return made
 
 
-def _promotion(ledger: Ledger, claims: Claims, hold: Hold, origin: Origin) -> _Promotion | None:
-    """The promotion of this hold. None if too little is free, if it is not its turn, or if a lock
-    is missing, which the waitlist then records."""
+def _promotion(ledger: Ledger, claims: Claims, hold: Hold, origin: Origin) -> Promotion | Obstacle:
+    """The promotion of this hold. An obstacle if too little is free, if it is not its turn, or if a
+    lock is missing, which the waitlist then records."""
+    promoted = _with_places(ledger, claims, hold)
+    if isinstance(promoted, Obstacle):
+        return promoted
+    passed = claims.passes(ledger, _taking(ledger, claims.session, hold, promoted))
+    if passed is None:
+        return Obstacle.NOT_ITS_TURN
+    return _made_room(ledger, promoted, passed, origin)
+
+
+def promotion_out_of_turn(
+    ledger: Ledger, session: SessionCatalog, hold: Hold, origin: Origin
+) -> Promotion | Obstacle:
+    """The promotion that an operator orders: only missing places are an obstacle, not the claims of
+    others."""
+    never = out_of_reach(ledger, session, hold)
+    if never is not None:
+        return never
+    promoted = _with_places(ledger, Claims(session), hold)
+    if isinstance(promoted, Obstacle):
+        return promoted
+    taking = replace(_taking(ledger, session, hold, promoted), place=place_of(hold))
+    return _made_room(ledger, promoted, overtaken_by(ledger, session, taking), origin)
+
+
+def _with_places(ledger: Ledger, claims: Claims, hold: Hold) -> Hold | Obstacle:
+    """The hold as it would be promoted, if its places are free."""
     session = claims.session
     if not _has_room(ledger, session, units_by_pool(hold)):
-        return None
+        return Obstacle.TOO_FEW_PLACES
     lines = _seated(ledger, claims, hold)
     if lines is None:
-        return None
+        return Obstacle.TOO_FEW_SEATS
     policies = [session.offers[line.ticket_type_id].policy for line in lines]
     until = rounded_up(ledger.now) + timedelta(seconds=min(each.ttl_seconds for each in policies))
     warning_seconds = max(policy.warning_seconds for policy in policies)
     promoted = hold.promoted(ledger.now, until, warning_seconds, lines)
+    is_free = _has_room(ledger, session, units_by_pool(promoted))
+    return promoted if is_free else Obstacle.TOO_FEW_PLACES
+
+
+def _taking(ledger: Ledger, session: SessionCatalog, hold: Hold, promoted: Hold) -> Taking:
     demand = units_by_pool(promoted)
-    if not _has_room(ledger, session, demand):
-        return None
     left = {pool_id: ledger.available(pool_id) - units for pool_id, units in demand.items()}
     assert hold.waiting is not None
-    waitlist = ledger.waitlists[session.key]
-    wants = waitlist.queues[hold.waiting.queue_id].wants | wished_blocks(hold, session)
+    queue = ledger.waitlists[session.key].queues[hold.waiting.queue_id]
     seats = frozenset(seat.id for seat in promoted.seats)
-    passed = claims.passes(ledger, Taking(wants, left, seats))
-    if passed is None:
-        return None
-    room = make_room(ledger, demand, (), origin)
+    return Taking(queue.wants | wished_blocks(hold, session), left, seats)
+
+
+def _made_room(
+    ledger: Ledger, promoted: Hold, passed: tuple[UUID, ...], origin: Origin
+) -> Promotion | Obstacle:
+    room = make_room(ledger, units_by_pool(promoted), (), origin)
     if room.short_pools:
-        waitlist.lacks(lapsed=room.short_pools)
-        return None
-    return _Promotion(promoted, passed, room.evictions)
+        ledger.waitlists[promoted.session_key].lacks(lapsed=room.short_pools)
+        return Obstacle.LOCKED
+    return Promotion(promoted, passed, room.evictions)
 
 
 def _has_room(ledger: Ledger, session: SessionCatalog, demand: Mapping[PoolId, int]) -> bool:

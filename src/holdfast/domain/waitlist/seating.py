@@ -64,11 +64,12 @@ def has_seats_for(ledger: Ledger, session: SessionCatalog, seating: Seating, par
     if not asks:
         return True
     unsold = seating.unsold
-    sold = [spot for id_ in ledger.sold_seats if (spot := seating.plan.spots.get(id_)) is not None]
-    if sold:
+    changed = ledger.sold_seats | ledger.returned_seats
+    spots = [(id_, spot) for id_ in changed if (spot := seating.plan.spots.get(id_)) is not None]
+    if spots:
         unsold = unsold.copy()
-        for spot in sold:
-            unsold.take(spot)
+        for id_, spot in spots:
+            unsold.put(spot, not ledger.seats[id_].is_sold())
     limits = {
         block_id: ledger.pools[pool_id].total - ledger.pools[pool_id].sold
         for block_id, block in session.blocks.items()

@@ -14,16 +14,19 @@ from holdfast.adapters.postgres import models
 from holdfast.adapters.postgres.models import Organization
 from holdfast.domain.access.scopes import Scope
 from holdfast.domain.organizations import SETTINGS
-from holdfast.entrypoints.admin.catalog import POLICY
+from holdfast.entrypoints.admin.catalog.policies import POLICY
 from holdfast.entrypoints.admin.display import in_a_row, link
 from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
+from holdfast.entrypoints.admin.mails.urls import mail_urls
 from holdfast.entrypoints.admin.people.rights import current_request, may, require, shows_links_to
 from holdfast.entrypoints.admin.settings import change_settings
 
 _ACTIONS = {
+    "event_new": ("New event", Scope.CATALOG_WRITE),
     "apikey_new": ("New API key", Scope.KEYS_WRITE),
     "member_new": ("Add a member", Scope.MEMBERS_WRITE),
     "organization_settings": ("Change settings", Scope.SETTINGS_WRITE),
+    "mail_texts": ("E-mail texts", Scope.SETTINGS_WRITE),
 }
 
 
@@ -47,7 +50,8 @@ class OrganizationAdmin(ReadOnlyAdmin):
     @admin.display(description="See also")
     def more(self, row: Organization) -> SafeString:
         lookups = urlencode({"organization__id__exact": row.id})
-        return in_a_row(
+        find = link(f"{reverse('find')}?organization={row.id}", "Find in this organization")
+        lists = (
             link(
                 f"{reverse(f'admin:holdfast_{model.__name__.lower()}_changelist')}?{lookups}", text
             )
@@ -60,6 +64,7 @@ class OrganizationAdmin(ReadOnlyAdmin):
             )
             if shows_links_to(model, row.id)
         )
+        return in_a_row((find, *lists))
 
     @admin.display(description="Actions")
     def actions_offered(self, row: Organization) -> SafeString:
@@ -74,7 +79,7 @@ class OrganizationAdmin(ReadOnlyAdmin):
         """Ours comes first: the admin takes any other path for the id of a row."""
         view = never_cache(self.admin_site.admin_view(self.settings_page))
         own = path("<uuid:organization_id>/settings/", view, name="holdfast_organization_settings")
-        return [own, *super().get_urls()]
+        return [own, *mail_urls(self.admin_site.admin_view), *super().get_urls()]
 
     def settings_page(self, request: HttpRequest, organization_id: UUID) -> HttpResponse:
         if not self.get_queryset(request).filter(id=organization_id).exists():

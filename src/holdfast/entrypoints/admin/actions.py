@@ -38,11 +38,16 @@ class ReasonForm(forms.Form):
     version = forms.IntegerField(required=False, widget=forms.HiddenInput())
 
 
-def ask(request: HttpRequest, form: forms.Form, **texts: Any) -> HttpResponse:
+def ask(
+    request: HttpRequest,
+    form: forms.Form,
+    template: str = "holdfast/action.html",
+    **texts: Any,
+) -> HttpResponse:
     """The page with the form. Texts: `title`, `consequence`, `button`, and `back`, the page that
-    the person came from."""
+    the person came from, with `back_text`, its link."""
     context = {**admin.site.each_context(request), "form": form, **texts}
-    return TemplateResponse(request, "holdfast/action.html", context)
+    return TemplateResponse(request, template, context)
 
 
 def reasoned_origin(request: HttpRequest, reason: str) -> Origin:

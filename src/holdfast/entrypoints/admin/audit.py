@@ -18,11 +18,13 @@ from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.admin.display import pretty_json, redacted, row_link
+from holdfast.entrypoints.admin.exports.lists import ExportedAdmin
 from holdfast.entrypoints.admin.history import HistoryAdmin
 from holdfast.entrypoints.admin.holds.person_search import ORGANIZATION, PersonSearchAdmin
 from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, ChoiceFilter, text_column
 from holdfast.entrypoints.admin.lookups import uuid_or_none
 from holdfast.entrypoints.api.http.codes import KINDS
+from holdfast.ports.audit.exports import EXPORT_FINISHED, EXPORT_STARTED
 from holdfast.ports.audit.reader import AuditFilter, AuditOutcome
 from holdfast.services.audit import trail
 
@@ -39,17 +41,28 @@ _NO_ACTIONS = {
     FactType.SEAT_HELD,
     FactType.SEAT_RELEASED,
     FactType.SEAT_SOLD,
+    FactType.TICKET_VOIDED,
 }
 ACTIONS = (
     *(kind.value for kind in FactType if kind not in _NO_ACTIONS),
     *("seat_reserved", "seat_released", "seat_hold_expired", "seat_sold"),
     *("key.created", "key.rotated", "key.revoked", "organization.changed"),
+    *("mail_template.changed", "mail_template.reset"),
     *("member.added", "member.changed", "member.removed", "member.joined"),
     *("member.logged_in", "member.login_failed", "member.logged_out", "member.session_ended"),
     *("member.two_factor_on", "member.two_factor_off"),
     *("token.issued", "tokens.revoked", "person.forgotten"),
+    *(EXPORT_STARTED, EXPORT_FINISHED),
     # Refused attempts.
-    *("hold.create_failed", "hold.extend_failed", "hold.release_failed", "hold.convert_failed"),
+    *(
+        "hold.create_failed",
+        "hold.extend_failed",
+        "hold.release_failed",
+        "hold.move_failed",
+        "hold.promote_failed",
+        "hold.convert_failed",
+        "order.cancel_failed",
+    ),
     *("checkout.start_failed", "seat_reserve_failed", "seat.block_failed", "seat.unblock_failed"),
     *("cart.fill_failed", "cart.renew_failed", "request.refused"),
 )
@@ -154,28 +167,45 @@ SEARCHES: dict[str, tuple[str, str, Callable[[str], object]]] = {
 }
 
 
+class InvalidSearch(Exception):
+    """A text that the filter cannot be. Says so to the person who entered it."""
+
+
+def asked_searches(request: HttpRequest) -> dict[str, str]:
+    return {name: text for name in SEARCHES if (text := request.GET.get(name, "").strip())}
+
+
+def search_of(asked: dict[str, str]) -> AuditFilter:
+    """Raises InvalidSearch."""
+    only: dict[str, Any] = {}
+    for name, text in asked.items():
+        title, field, parse = SEARCHES[name]
+        try:
+            only[field] = parse(text)
+        except ValueError as error:
+            raise InvalidSearch(f"That is not a valid value for: {title}.") from error
+    return AuditFilter(**only)
+
+
 class SearchFilter(TextFilter):
     """Searches like the API, in one organization and with its bounds. The first filter that is
     used searches for all of them."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        asked = {name: text for name in SEARCHES if (text := request.GET.get(name, "").strip())}
+        asked = asked_searches(request)
         if next(iter(asked), None) != self.parameter_name:
             return queryset
         organization_id = uuid_or_none(request.GET.get(ORGANIZATION, ""))
         if organization_id is None:
             messages.warning(request, "Choose an organization to search its audit log.")
             return queryset.none()
-        only: dict[str, Any] = {}
-        for name, text in asked.items():
-            title, field, parse = SEARCHES[name]
-            try:
-                only[field] = parse(text)
-            except ValueError:
-                messages.warning(request, f"That is not a valid value for: {title}.")
-                return queryset.none()
+        try:
+            only = search_of(asked)
+        except InvalidSearch as error:
+            messages.warning(request, str(error))
+            return queryset.none()
         reader, own = AdminConfig.services.audit, OrganizationId(organization_id)
-        found = trail.entries(reader, own, AuditFilter(**only), ENTRIES_FOUND_MAX, None)
+        found = trail.entries(reader, own, only, ENTRIES_FOUND_MAX, None)
         if isinstance(found, Refusal):
             messages.error(request, "The audit log could not be searched. Please try again.")
             return queryset.none()
@@ -202,7 +232,8 @@ SEARCH_FILTERS = tuple(_filter(name, title) for name, (title, _, _) in SEARCHES.
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(PersonSearchAdmin, HistoryAdmin):
+class AuditEntryAdmin(ExportedAdmin, PersonSearchAdmin, HistoryAdmin):
+    export = "audit"
     hash_lookup = "holder"
     user_lookup = "user"
     list_display = ("seq", "at", "action", "why", "hold", "of_seat", "who", "ip", "organization")

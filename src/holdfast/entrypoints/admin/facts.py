@@ -27,15 +27,15 @@ def is_relayed() -> Exists:
     return Exists(RelayCursor.objects.filter(reached, partition=OuterRef("partition")))
 
 
-def relay_state() -> dict[str, Any]:
+def relay_state(counted_max: int = WAITING_COUNTED_MAX) -> dict[str, Any]:
     """How many facts are not relayed yet, the age of the oldest, and when the relay last moved."""
     with connection.cursor() as cursor:
         lag = "SELECT waiting, oldest_seconds FROM holdfast_relay_lag(%s, %s)"
-        cursor.execute(lag, [PARTITIONS, WAITING_COUNTED_MAX])
+        cursor.execute(lag, [PARTITIONS, counted_max])
         waiting, oldest_seconds = cursor.fetchone()
     return {
         "waiting": waiting,
-        "is_cut_off": waiting >= WAITING_COUNTED_MAX,
+        "is_cut_off": waiting >= counted_max,
         "oldest_seconds": round(oldest_seconds),
         "moved_at": RelayCursor.objects.aggregate(last=Max("moved_at"))["last"],
     }

@@ -17,22 +17,26 @@ from holdfast.domain.organizations import (
     setting_of,
     written_setting,
 )
-from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
+from holdfast.domain.policy import POLICY_FIELDS
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import InvalidValue
 from holdfast.entrypoints.admin.actions import ask
 from holdfast.entrypoints.admin.apps import AdminConfig
+from holdfast.entrypoints.admin.catalog.policies import (
+    add_policy_fields,
+    effective_policy,
+    policy_value,
+    shown_policy,
+)
 from holdfast.entrypoints.admin.people.rights import origin_of
 from holdfast.services.organizations import SettingsEditor
 
 if TYPE_CHECKING:  # django-unfold has no types
-    from django.forms import NumberInput, Select, TextInput
+    from django.forms import Select, TextInput
 else:
-    from unfold.widgets import UnfoldAdminIntegerFieldWidget as NumberInput
     from unfold.widgets import UnfoldAdminSelectWidget as Select
     from unfold.widgets import UnfoldAdminTextInputWidget as TextInput
 
-_DEFAULTS = HoldPolicy()
 _SWITCH = (("", "Default (off)"), ("true", "On"), ("false", "Off"))
 
 
@@ -54,19 +58,7 @@ class SettingsForm(forms.Form):
             )
             self.fields[name].label = setting.label.capitalize()
             self.fields[name].help_text = _help(setting)
-        for name, field in POLICY_FIELDS.items():
-            self.fields[name] = (
-                forms.ChoiceField(choices=_SWITCH, required=False, widget=Select())
-                if field.bounds is None
-                else forms.IntegerField(
-                    required=False,
-                    min_value=field.bounds.least,
-                    max_value=field.bounds.most,
-                    widget=NumberInput(attrs={"placeholder": getattr(_DEFAULTS, name)}),
-                )
-            )
-            self.fields[name].label = field.label.capitalize()
-            self.fields[name].help_text = field.meaning
+        add_policy_fields(self, effective_policy(()))
         for field_shown in self.fields.values():
             field_shown.show_hidden_initial = True
 
@@ -93,7 +85,7 @@ def change_settings(request: HttpRequest, organization_id: UUID) -> HttpResponse
             name: setting_of(name, text) for name, text in given.items() if name in SETTINGS
         }
         policy = {
-            name: _policy_value(value) for name, value in given.items() if name in POLICY_FIELDS
+            name: policy_value(value) for name, value in given.items() if name in POLICY_FIELDS
         }
         editor = SettingsEditor(AdminConfig.services.organizations, own, origin_of(request))
         answer = editor.change(policy or None, settings)
@@ -114,10 +106,10 @@ def change_settings(request: HttpRequest, organization_id: UUID) -> HttpResponse
 
 
 def _shown(organization: Organization) -> dict[str, Any]:
-    policy = organization.policy.by_name().items()
+    settings = organization.settings().items()
     return {
-        **{name: written_setting(value) for name, value in organization.settings().items()},
-        **{name: _switch(value) if isinstance(value, bool) else value for name, value in policy},
+        **{name: written_setting(value) for name, value in settings},
+        **shown_policy(organization.policy),
     }
 
 
@@ -126,13 +118,3 @@ def _help(setting: Setting) -> str:
         return setting.meaning
     separated = " Separate them with commas." if setting.kind is SettingKind.LIST else ""
     return f"{setting.meaning}{separated} Example: {written_setting(setting.example)}"
-
-
-def _switch(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def _policy_value(value: Any) -> int | None:
-    if value in {"true", "false"}:
-        return bool(value == "true")
-    return None if value in {None, ""} else int(value)

@@ -95,6 +95,7 @@ class Api(Edge):
             audit=container.audit,
             keys=container.keys,
             organizations=container.organizations,
+            mail_templates=container.mail_templates,
             holders=container.holders,
             forgetting=container.forgetting,
             session_events=SessionEvents(container.catalog),

@@ -10,6 +10,7 @@ from holdfast.entrypoints.api.facts.routes import FACT_ROUTES
 from holdfast.entrypoints.api.holds.routes import HOLD_ROUTES
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.keys.routes import KEY_ROUTES
+from holdfast.entrypoints.api.mails.routes import MAIL_ROUTES
 from holdfast.entrypoints.api.members.routes import MEMBER_ROUTES
 from holdfast.entrypoints.api.orders.routes import ORDER_ROUTES
 from holdfast.entrypoints.api.organization.routes import ORGANIZATION_ROUTES
@@ -28,6 +29,7 @@ ROUTES: tuple[Route[Any], ...] = (
     *KEY_ROUTES,
     *MEMBER_ROUTES,
     *ORGANIZATION_ROUTES,
+    *MAIL_ROUTES,
     *TOKEN_ROUTES,
     *PRIVACY_ROUTES,
 )

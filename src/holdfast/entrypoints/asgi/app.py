@@ -23,6 +23,7 @@ from holdfast.entrypoints.api.access.password_turns import PasswordTurns
 from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.entrypoints.asgi.health import Readiness, health_routes
 from holdfast.entrypoints.asgi.login_gate import LoginGate
+from holdfast.entrypoints.asgi.page_gate import PageGate
 
 
 @immutable
@@ -103,4 +104,4 @@ def _pages(server: Server, turns: PasswordTurns) -> BaseRoute:
     # Django's type for its application is narrower.
     pages = cast("ASGIApp", get_asgi_application())
     busy_page = render_to_string("pages/login_busy.html").encode()
-    return Mount("/", app=LoginGate(pages, busy_page, turns))
+    return Mount("/", app=LoginGate(PageGate(pages), busy_page, turns))

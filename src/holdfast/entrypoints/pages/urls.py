@@ -3,6 +3,9 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from holdfast.entrypoints.admin.dashboard.pages import fragment_view
+from holdfast.entrypoints.admin.exports.pages import EXPORT_URLS
+from holdfast.entrypoints.admin.find.pages import FIND_URLS
 from holdfast.entrypoints.admin.people.account import ACCOUNT_URLS
 from holdfast.entrypoints.admin.people.invitations import accept, follow
 from holdfast.entrypoints.pages import demo, views
@@ -12,8 +15,11 @@ urlpatterns = [
     path("demo/cart", demo.cart, name="demo-cart"),
     path("demo/token", demo.token, name="demo-token"),
     path("admin/account/", include(ACCOUNT_URLS)),
+    path("admin/find/", include(FIND_URLS)),
     path("admin/invitation/", accept, name="invitation-accept"),
     path("admin/invitation/<str:secret>/", follow, name="invitation"),
+    path("admin/dashboard/", fragment_view, name="dashboard-cards"),
+    path("admin/exports/", include(EXPORT_URLS)),
     path("admin/", admin.site.urls),
 ]
 

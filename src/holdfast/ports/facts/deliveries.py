@@ -33,7 +33,13 @@ class Subscription:
 
 # Our own facts that buyers are notified of.
 NOTIFICATIONS = Subscription(
-    "holdfast.notifications", frozenset({"hold.expiring", "hold.promoted", "order.confirmed"})
+    "holdfast.notifications",
+    frozenset(
+        {
+            *("hold.cancelled", "hold.expired", "hold.expiring", "hold.promoted"),
+            *("notice.requested", "order.cancelled", "order.confirmed"),
+        }
+    ),
 )
 # Messages from the shop that takes the payment.
 ORDERS = Subscription("holdfast.orders", frozenset({"order.confirmed"}))

@@ -12,6 +12,7 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.holds.placement import Asked
+from holdfast.domain.orders.cancellation import Cancellation
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.ports.audit.attempts import AttemptLog, EndedKey, FailedAttempt, Stranger
 from holdfast.ports.store import Rejected, StoreError
@@ -68,10 +69,17 @@ class Journal:
         self._not_extended: Counter[str] = Counter()
 
     def committed(
-        self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
+        self,
+        transitions: Sequence[Transition],
+        seat_transitions: Sequence[SeatTransition],
+        cancellations: Sequence[Cancellation] = (),
     ) -> None:
         entries = [_change(transition) for transition in transitions]
-        self._log_all(entries + _blocked(seat_transitions) if seat_transitions else entries)
+        if seat_transitions:
+            entries += _blocked(seat_transitions)
+        if cancellations:
+            entries = [*map(_cancelled, cancellations), *entries]
+        self._log_all(entries)
 
     def refused(self, command: Command, refusal: Refusal) -> None:
         if command.gives_time:
@@ -204,6 +212,21 @@ def _change(transition: Transition) -> LogEntry:
         "actor": transition.origin.actor,
         "request_id": transition.origin.request_id,
         "event": transition.fact_type.value,
+    }
+
+
+def _cancelled(cancellation: Cancellation) -> LogEntry:
+    """One log entry for any number of tickets."""
+    order = cancellation.after
+    email = order.holder.email
+    return {
+        "organization_id": str(order.organization_id),
+        "order_id": str(order.id),
+        "quantity": len(cancellation.places),
+        "customer_email": email.redacted if email else None,
+        "actor": cancellation.origin.actor,
+        "request_id": cancellation.origin.request_id,
+        "event": FactType.ORDER_CANCELLED.value,
     }
 
 

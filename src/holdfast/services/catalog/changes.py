@@ -21,11 +21,12 @@ from holdfast.domain.catalog.changes import (
     CreateTicketType,
     DraftedBlock,
     ImportSeats,
+    PlaceChange,
     SaleChange,
     refuse_policy,
     refuse_window,
 )
-from holdfast.domain.catalog.model import BlockPrice, SaleTerms
+from holdfast.domain.catalog.model import NOWHERE, BlockPrice, Place, SaleTerms, SessionStatus
 from holdfast.domain.catalog.seat_import import DraftBlock, countable_id
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
@@ -62,14 +63,14 @@ class CatalogEditor:
         policy: PolicyOverride,
         sale: SaleTerms,
         metadata: Metadata = NO_METADATA,
+        *,
+        place: Place = NOWHERE,
     ) -> CatalogAnswer:
         refusal = refuse_window(sale) or refuse_policy(policy)
         if refusal is not None:
             return CatalogAnswer(refusal)
-        event_id = EventId(uuid7())
-        return self._apply(
-            CreateEvent(self.organization_id, event_id, name, currency, policy, sale, metadata)
-        )
+        ids = (self.organization_id, EventId(uuid7()))
+        return self._apply(CreateEvent(*ids, name, currency, policy, sale, metadata, place))
 
     def change_event(
         self,
@@ -78,9 +79,11 @@ class CatalogEditor:
         policy: PolicyChange | None,
         sale: SaleChange | None,
         metadata: Metadata | None = None,
+        *,
+        place: PlaceChange | None = None,
     ) -> CatalogAnswer:
         return self._apply(
-            ChangeEvent(self.organization_id, event_id, name, policy, sale, metadata)
+            ChangeEvent(self.organization_id, event_id, name, policy, sale, metadata, place)
         )
 
     def create_session(
@@ -97,9 +100,10 @@ class CatalogEditor:
         name: str | None,
         starts_at: datetime | None,
         metadata: Metadata | None = None,
+        status: SessionStatus | None = None,
     ) -> CatalogAnswer:
         return self._apply(
-            ChangeSession(self.organization_id, session_id, name, starts_at, metadata)
+            ChangeSession(self.organization_id, session_id, name, starts_at, metadata, status)
         )
 
     def create_pool(self, session_id: SessionId, name: str, total: int) -> CatalogAnswer:

@@ -50,7 +50,8 @@ def draft_csv(content: bytes) -> tuple[DraftBlock, ...] | Refusal:
         reading.read(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        reading.wrong(line, "invalid_characters", "Must be UTF-8")
+        message = "Must be UTF-8; in a spreadsheet, save it as CSV UTF-8"
+        reading.wrong(line, "invalid_characters", message)
     drafted = reading.blocks()
     return refuse_flaws([*reading.flaws, *flaws_within(drafted)]) or drafted
 
@@ -125,6 +126,9 @@ class _Reading:
 
 def _header_problem(columns: Sequence[str]) -> tuple[str, str] | None:
     missing = [name for name in REQUIRED_COLUMNS if name not in columns]
+    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(columns) == 1 and separator in columns[0]:
+            return "unknown_field", f"Separate the values with commas, not with {name}"
     if set(columns) - set(_COLUMNS):
         known = ", ".join(_COLUMNS)
         return (

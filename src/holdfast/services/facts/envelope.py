@@ -63,9 +63,11 @@ def holder_hash(holder_key: UUID, secret: str) -> str:
 
 
 def _aggregate_id(fact: StoredFact) -> str:
-    """The payload names an order, and a part of the catalog."""
-    if fact.type == FactType.ORDER_CONFIRMED:
+    """The payload names an order, a ticket, and a part of the catalog."""
+    if fact.type in {FactType.ORDER_CONFIRMED, FactType.ORDER_CANCELLED}:
         return str(fact.payload["order_id"])
+    if fact.type == FactType.TICKET_VOIDED:
+        return str(fact.payload["ticket_id"])
     subject = fact.hold_id or fact.seat_id
     if subject is not None:
         return str(subject)

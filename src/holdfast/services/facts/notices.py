@@ -1,26 +1,32 @@
-"""E-mails to buyers: order confirmed, hold about to expire, and promoted from the waitlist.
+"""E-mails to buyers: order confirmed or cancelled, hold about to expire, expired or released,
+promoted from the waitlist or removed from it, and whatever staff send again.
 
 Facts carry neither addresses nor ticket codes, which therefore never pass through the broker. Both
 are looked up when the notice is written, and a notice that is out of date is not sent.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
 import structlog
 
+from holdfast.domain.facts import ReleaseReason
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.ids import HoldId, OrderId, OrganizationId, SessionId
+from holdfast.domain.ids import HoldId, OrderId, OrganizationId, SessionId, TicketTypeId
 from holdfast.domain.immutable import immutable
-from holdfast.domain.orders.order import Order
+from holdfast.domain.mails.kinds import MAILS, MailKind
+from holdfast.domain.mails.resend import had_places, is_payable
+from holdfast.domain.orders.order import Ticket
 from holdfast.domain.organizations import Organization
 from holdfast.domain.values import Holder
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.facts.log import Dead, Handled, Message
 from holdfast.ports.facts.notices import Inbox, Notice, NoticeFailed, NoticeRefused, Notifier
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.mails.templates import MailTemplateStore
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.store import Contended, StoreUnavailable
@@ -28,19 +34,18 @@ from holdfast.services.facts.envelope import ATTRIBUTE
 from holdfast.services.facts.notice_texts import (
     Admissions,
     Occasion,
-    Text,
-    confirmation,
-    promotion,
-    warning,
+    Values,
+    hold_values,
+    mail_of,
+    order_values,
 )
+from holdfast.services.mails.resend import is_paid_late
 
 CONSUMER = "notifications"
 
 # The attribute that names the organization.
 SOURCE_HEADER = ATTRIBUTE + "source"
 SOURCE_PREFIX = "/organizations/"
-# With less time left, a warning would arrive too late.
-WARNED_SECONDS_MIN = 10
 
 _log = structlog.get_logger("holdfast.notices")
 
@@ -59,13 +64,29 @@ class _ExpiringFact(msgspec.Struct, tag="hold.expiring", tag_field="event_type")
     payload: _Expiring
 
 
-class _Promoted(msgspec.Struct):
+class _OfHold(msgspec.Struct):
     hold_id: UUID
 
 
 class _PromotedFact(msgspec.Struct, tag="hold.promoted", tag_field="event_type"):
     event_id: UUID
-    payload: _Promoted
+    payload: _OfHold
+
+
+class _ExpiredFact(msgspec.Struct, tag="hold.expired", tag_field="event_type"):
+    event_id: UUID
+    payload: _OfHold
+
+
+class _Requested(msgspec.Struct):
+    mail: MailKind
+    hold_id: UUID
+    order_id: UUID | None = None
+
+
+class _RequestedFact(msgspec.Struct, tag="notice.requested", tag_field="event_type"):
+    event_id: UUID
+    payload: _Requested
 
 
 class _ConfirmedFact(msgspec.Struct, tag="order.confirmed", tag_field="event_type"):
@@ -73,8 +94,38 @@ class _ConfirmedFact(msgspec.Struct, tag="order.confirmed", tag_field="event_typ
     payload: _Confirmed
 
 
-_Fact = _ExpiringFact | _PromotedFact | _ConfirmedFact
+class _Cancelled(msgspec.Struct):
+    order_id: UUID
+    order_version: int
+
+
+class _CancelledFact(msgspec.Struct, tag="order.cancelled", tag_field="event_type"):
+    event_id: UUID
+    payload: _Cancelled
+
+
+class _Released(msgspec.Struct):
+    hold_id: UUID
+    reason: str | None = None
+
+
+class _ReleasedFact(msgspec.Struct, tag="hold.cancelled", tag_field="event_type"):
+    event_id: UUID
+    payload: _Released
+
+
+_OfHoldFact = _ExpiringFact | _ExpiredFact | _PromotedFact | _ReleasedFact
+_Fact = _OfHoldFact | _ConfirmedFact | _CancelledFact | _RequestedFact
 _decoder: msgspec.json.Decoder[_Fact] = msgspec.json.Decoder(_Fact)
+
+
+@immutable
+class _Written:
+    """What a mail says, and to whom."""
+
+    kind: MailKind
+    holder: Holder
+    values: Values
 
 
 @immutable
@@ -88,6 +139,7 @@ class NoticeSender:
     orders: OrderReader
     catalog: CatalogStore
     organizations: OrganizationStore
+    templates: MailTemplateStore
 
     def handle(self, message: Message) -> Handled | Dead:
         """Raises NoticeDeferred when only this notice is affected."""
@@ -112,63 +164,115 @@ class NoticeSender:
         organization = self.organizations.organization(organization_id)
         if organization is None:
             raise NoticeRefused("unknown organization")
-        match fact:
-            case _ExpiringFact():
-                notice = self._warning(organization, fact)
-            case _PromotedFact():
-                notice = self._promotion(organization, fact)
-            case _ConfirmedFact():
-                notice = self._confirmation(organization, fact)
-        if notice is None:
+        written = self._written(organization, fact)
+        if written is None:
             return
+        notice = self._notice(fact.event_id, organization, written)
         receipt = Receipt(CONSUMER, fact.event_id)
         if self.inbox.once(organization_id, receipt, lambda: self.notifier.send(notice)):
             _log.info(
                 "notice.sent",
                 organization_id=str(organization_id),
                 event_id=str(fact.event_id),
+                mail=written.kind.value,
                 to=notice.to.redacted,
             )
 
-    def _warning(self, organization: Organization, fact: _ExpiringFact) -> Notice | None:
-        """None without an address, or when the hold has ended, is about to, or was extended."""
-        seen = self.holds.hold(organization.id, HoldId(fact.payload.hold_id))
-        if seen is None or not _is_in_time(seen.hold, fact.payload.expires_at, seen.at):
-            return None
-        occasion = self._occasion(organization, seen.hold.session_id)
-        text = warning(organization, seen.hold, occasion, seen.at)
-        return _notice(fact.event_id, organization, seen.hold.holder, text)
+    def _written(self, organization: Organization, fact: _Fact) -> _Written | None:
+        """None if the mail is out of date or not wanted, or the buyer has no address."""
+        match fact:
+            case _ExpiringFact(payload=about):
+                kind = MailKind.WARNING
+                return self._of_hold(organization, about.hold_id, kind, about.expires_at)
+            case _PromotedFact(payload=about):
+                return self._of_hold(organization, about.hold_id, MailKind.PROMOTION)
+            case _ExpiredFact(payload=about):
+                if not organization.mail_when_expired:
+                    return None
+                return self._of_hold(organization, about.hold_id, MailKind.EXPIRED)
+            case _ReleasedFact(payload=about):
+                if about.reason != ReleaseReason.OPERATOR:
+                    return None  # the buyer knows
+                return self._of_hold(organization, about.hold_id, MailKind.RELEASE)
+            case _ConfirmedFact(payload=about):
+                return self._of_order(organization, about.order_id)
+            case _CancelledFact(payload=about):
+                return self._of_order(organization, about.order_id, about.order_version)
+            case _RequestedFact(payload=about):
+                if about.order_id is not None:
+                    return self._of_order(organization, about.order_id)
+                return self._of_hold(organization, about.hold_id, about.mail)
 
-    def _promotion(self, organization: Organization, fact: _PromotedFact) -> Notice | None:
-        """None without an address, or when the hold is already paid for or has ended."""
-        seen = self.holds.hold(organization.id, HoldId(fact.payload.hold_id))
-        if seen is None or not seen.hold.is_active(seen.at):
+    def _of_hold(
+        self,
+        organization: Organization,
+        hold_id: UUID,
+        kind: MailKind,
+        ends_at: datetime | None = None,
+    ) -> _Written | None:
+        """`ends_at` is when the hold expired at the time of the fact."""
+        seen = self.holds.hold(organization.id, HoldId(hold_id))
+        if seen is None or not _is_true(kind, seen.hold, seen.at):
             return None
-        occasion = self._occasion(organization, seen.hold.session_id)
-        text = promotion(organization, seen.hold, occasion, seen.at)
-        return _notice(fact.event_id, organization, seen.hold.holder, text)
+        hold = seen.hold
+        if hold.holder.email is None or ends_at not in {None, hold.expires_at}:
+            return None
+        if kind is MailKind.RELEASE and not had_places(hold):
+            kind = MailKind.REMOVAL
+        if kind is MailKind.EXPIRED and is_paid_late(self.holds, hold):
+            return None
+        occasion = self._occasion(organization, hold.session_id)
+        return _Written(kind, hold.holder, hold_values(organization, hold, occasion, seen.at))
 
-    def _confirmation(self, organization: Organization, fact: _ConfirmedFact) -> Notice | None:
-        organization_id = organization.id
-        order = self.orders.order(organization_id, OrderId(fact.payload.order_id))
+    def _of_order(
+        self, organization: Organization, order_id: UUID, void_since: int | None = None
+    ) -> _Written | None:
+        """About the tickets that became void with a version of the order, or without one about
+        those that are valid."""
+        order = self.orders.order(organization.id, OrderId(order_id))
         if order is None or order.holder.email is None:
             return None
-        seen = [self.holds.hold(organization_id, hold_id) for hold_id in order.hold_ids]
-        references = [each.hold.reference for each in seen if each is not None]
-        type_ids = dict.fromkeys(ticket.ticket_type_id for ticket in order.tickets)
-        types = [self.catalog.ticket_type(organization_id, type_id) for type_id in type_ids]
-        names = {each.id: each.name for each in types if each is not None}
-        admissions = self._admissions(organization, order)
-        text = confirmation(organization, order, references, admissions, names)
-        return _notice(fact.event_id, organization, order.holder, text)
+        tickets = [
+            ticket
+            for ticket in order.tickets
+            if (ticket.voided and ticket.voided.version) == void_since
+        ]
+        if not tickets:
+            return None
+        kind = MailKind.CONFIRMATION if void_since is None else MailKind.CANCELLATION
+        admissions = self._admissions(organization, tickets)
+        names = self._type_names(organization.id, tickets)
+        return _Written(kind, order.holder, order_values(organization, order, admissions, names))
 
-    def _admissions(self, organization: Organization, order: Order) -> list[Admissions]:
+    def _notice(self, event_id: UUID, organization: Organization, written: _Written) -> Notice:
+        own = self.templates.template(organization.id, written.kind)
+        mail = mail_of(organization, own or MAILS[written.kind].built_in, written.values)
+        assert written.holder.email is not None
+        return Notice(
+            event_id,
+            written.holder.email,
+            mail.subject,
+            mail.body,
+            organization.mail_name,
+            organization.mail_reply_to,
+        )
+
+    def _type_names(
+        self, organization_id: OrganizationId, tickets: Sequence[Ticket]
+    ) -> dict[TicketTypeId, str]:
+        type_ids = dict.fromkeys(ticket.ticket_type_id for ticket in tickets)
+        types = [self.catalog.ticket_type(organization_id, type_id) for type_id in type_ids]
+        return {each.id: each.name for each in types if each is not None}
+
+    def _admissions(
+        self, organization: Organization, tickets: Sequence[Ticket]
+    ) -> list[Admissions]:
         return [
             Admissions(
                 self._occasion(organization, session_id),
-                [ticket for ticket in order.tickets if ticket.session_id == session_id],
+                [ticket for ticket in tickets if ticket.session_id == session_id],
             )
-            for session_id in dict.fromkeys(ticket.session_id for ticket in order.tickets)
+            for session_id in dict.fromkeys(ticket.session_id for ticket in tickets)
         ]
 
     def _occasion(self, organization: Organization, session_id: SessionId) -> Occasion:
@@ -177,29 +281,21 @@ class NoticeSender:
         assert session is not None
         event = self.catalog.event(organization.id, session.event_id)
         assert event is not None
-        return Occasion(event.name, session.name, session.starts_at, organization.time_zone)
+        place = event.place
+        time_zone = place.time_zone or organization.time_zone
+        return Occasion(event.name, session.name, session.starts_at, time_zone, place.venue)
 
 
 def _organization(message: Message) -> OrganizationId:
     return OrganizationId(UUID(message.headers.get(SOURCE_HEADER, "").removeprefix(SOURCE_PREFIX)))
 
 
-def _is_in_time(hold: Hold, at: datetime, now: datetime) -> bool:
-    still_ends = hold.is_active(now) and hold.expires_at == at
-    return still_ends and hold.remaining_seconds(now) >= WARNED_SECONDS_MIN
-
-
-def _notice(
-    event_id: UUID, organization: Organization, holder: Holder, text: Text
-) -> Notice | None:
-    """None for a holder without an e-mail address."""
-    if holder.email is None:
-        return None
-    return Notice(
-        event_id,
-        holder.email,
-        text.subject,
-        text.body,
-        organization.mail_name,
-        organization.mail_reply_to,
-    )
+def _is_true(kind: MailKind, hold: Hold, now: datetime) -> bool:
+    """Whether what the mail says of the hold is still true."""
+    if kind is MailKind.WARNING:
+        return is_payable(hold, now)
+    if kind is MailKind.EXPIRED:
+        return hold.is_expired(now) and had_places(hold)
+    if kind is MailKind.RELEASE:
+        return hold.is_cancelled()
+    return hold.is_active(now)

@@ -64,6 +64,7 @@ class Payment:
     origin: Origin
     amount_minor: int | None = None
     reach: Reach | None = None  # of the caller's token
+    currency: str | None = None
 
 
 @immutable
@@ -225,9 +226,11 @@ class Cashier:
     def _checked(
         self, payment: Payment, hold_ids: tuple[HoldId, ...], holds: Sequence[Hold]
     ) -> Due | Refusal:
-        minor = payment.amount_minor
+        minor, due = payment.amount_minor, sum(hold.total.minor for hold in holds)
+        if payment.currency not in {None, holds[0].currency}:
+            return refusals.amount_changed(due, holds[0].currency)
         if minor is None:
-            minor = sum(hold.total.minor for hold in holds)
+            minor = due
         # The amount due may still change; the engine compares it once the holds are locked.
         total = Money(minor, holds[0].currency)
         try:

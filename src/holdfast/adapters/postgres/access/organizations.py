@@ -34,6 +34,13 @@ _SIDES = """
 SELECT o.id, o.name, o.mode FROM organization o
 WHERE o.account_id = (SELECT account_id FROM organization WHERE id = %s) ORDER BY o.mode
 """
+# One probe of an index per organization: every index leads with it.
+_WITH = """
+SELECT o.id, o.name, o.mode FROM organization o
+WHERE EXISTS (SELECT FROM {table} x WHERE x.organization_id = o.id AND x.{column} = %s)
+ORDER BY o.account_id, o.mode LIMIT %s
+"""
+SIDES_FOUND_MAX = 20
 
 
 @immutable
@@ -96,6 +103,24 @@ class PostgresOrganizations:
         """Both sides of the account, given the id of either; empty if there is no such id."""
         with self._database.transaction() as connection:
             rows = connection.execute(_SIDES, (organization_id,)).fetchall()
+        return [Side(OrganizationId(id_), name, Mode(mode)) for id_, name, mode in rows]
+
+    def with_hold(self, hold_id: UUID | None, reference: str | None) -> Sequence[Side]:
+        """The organizations that have a hold with this id or else this reference."""
+        if hold_id is None:
+            return self._with("hold", "reference", reference)
+        return self._with("hold", "id", hold_id)
+
+    def with_order(self, order_id: UUID) -> Sequence[Side]:
+        return self._with("purchase_order", "id", order_id)
+
+    def with_session(self, session_id: UUID) -> Sequence[Side]:
+        return self._with("session", "id", session_id)
+
+    def _with(self, table: str, column: str, value: UUID | str | None) -> Sequence[Side]:
+        query = _WITH.format(table=table, column=column).encode()
+        with self._database.transaction() as connection:
+            rows = connection.execute(query, (value, SIDES_FOUND_MAX)).fetchall()
         return [Side(OrganizationId(id_), name, Mode(mode)) for id_, name, mode in rows]
 
     def organization_of(self, key_id: ApiKeyId) -> OrganizationId | None:

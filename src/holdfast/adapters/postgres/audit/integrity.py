@@ -6,7 +6,8 @@ from contextlib import closing
 
 import psycopg
 
-from holdfast.adapters.postgres.audit.checks import BOOK_CHECKS, BookCheck
+from holdfast.adapters.postgres.audit.book_check import BookCheck
+from holdfast.adapters.postgres.audit.checks import BOOK_CHECKS
 from holdfast.adapters.postgres.connections.connection import (
     CONNECTION_OPTIONS,
     Connection,

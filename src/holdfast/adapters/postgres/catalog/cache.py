@@ -76,6 +76,7 @@ class _Session(NamedTuple):
     sale_starts_at: datetime | None
     sale_ends_at: datetime | None
     is_announced: bool
+    starts_at: datetime | None
     has_waiting: bool
     organization_policy: Sequence[Any]
     event_policy: Sequence[Any]
@@ -124,6 +125,7 @@ def _read(connection: Statements, keys: Sequence[SessionKey]) -> dict[SessionKey
             session.sale,
             blocks[key],
             has_waiting=session.has_waiting,
+            starts_at=session.starts_at,
         )
         for key, session in sessions.items()
     }

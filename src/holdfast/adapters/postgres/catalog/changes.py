@@ -92,7 +92,8 @@ def change_catalog(connection: Connection, change: CatalogChange, origin: Origin
 def _create_event(transaction: CatalogTransaction, change: CreateEvent) -> CatalogOutcome:
     event_id, metadata = change.event_id, metadata_json(change.metadata)
     terms = _terms(change.policy, change.sale)
-    values = (event_id, change.name, change.currency, *terms, metadata)
+    place = (change.place.venue, change.place.time_zone)
+    values = (event_id, change.name, change.currency, *terms, metadata, *place)
     transaction.execute(sql.INSERT_EVENT, *values)
     event = transaction.get(sql.EVENTS, event_id)
     transaction.record(event_id, None, event)
@@ -117,7 +118,8 @@ def _change_event(transaction: CatalogTransaction, change: ChangeEvent) -> Catal
     if isinstance(changed, Refusal) or changed == event:
         return changed
     terms, metadata = _terms(changed.policy, changed.sale), metadata_json(changed.metadata)
-    transaction.update(sql.CHANGE_EVENT, event_id, (changed.name, *terms, metadata))
+    place = (changed.place.venue, changed.place.time_zone)
+    transaction.update(sql.CHANGE_EVENT, event_id, (changed.name, *terms, metadata, *place))
     transaction.record(event_id, event, changed)
     if (changed.policy, changed.sale) != (event.policy, event.sale):
         transaction.execute(sql.RAISE_VERSIONS_OF_EVENT, event_id)
@@ -142,10 +144,13 @@ def _change_session(transaction: CatalogTransaction, change: ChangeSession) -> C
     if session is None:
         return refusals.session_not_found()
     changed = changed_session(session, change)
-    if changed == session:
-        return session
-    values = (changed.name, changed.starts_at, metadata_json(changed.metadata))
+    if isinstance(changed, Refusal) or changed == session:
+        return changed
+    metadata, status = metadata_json(changed.metadata), changed.status.value
+    values = (changed.name, changed.starts_at, metadata, status)
     transaction.update(sql.CHANGE_SESSION, session_id, values)
+    if changed.starts_at != session.starts_at:
+        transaction.execute(sql.RAISE_VERSIONS, [session_id])  # the waitlist ends then
     transaction.record(session.event_id, session, changed)
     return transaction.get(sql.SESSIONS, session_id)
 

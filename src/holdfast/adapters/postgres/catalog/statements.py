@@ -13,9 +13,11 @@ from holdfast.domain.catalog.model import (
     BlockPrice,
     Event,
     EventStatus,
+    Place,
     PoolState,
     SaleTerms,
     Session,
+    SessionStatus,
     TicketType,
 )
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
@@ -82,7 +84,7 @@ class Table(Generic[T]):
 
 def event_from_row(row: Row) -> Event:
     id_, created_at, updated_at, name, currency, status, *more = row
-    starts_at, ends_at, was_announced, metadata, *policy = more
+    starts_at, ends_at, was_announced, metadata, venue, time_zone, *policy = more
     return Event(
         id=EventId(id_),
         created_at=created_at,
@@ -91,14 +93,23 @@ def event_from_row(row: Row) -> Event:
         currency=currency,
         sale=SaleTerms(EventStatus(status), starts_at, ends_at, was_announced),
         metadata=metadata_of(metadata),
+        place=Place(venue, time_zone),
         policy=PolicyOverride(*policy),
     )
 
 
 def session_from_row(row: Row) -> Session:
-    id_, created_at, updated_at, event_id, name, starts_at, metadata = row
-    times = (starts_at, created_at, updated_at)
-    return Session(SessionId(id_), EventId(event_id), name, *times, metadata_of(metadata))
+    id_, created_at, updated_at, event_id, name, starts_at, metadata, status = row
+    return Session(
+        id=SessionId(id_),
+        event_id=EventId(event_id),
+        name=name,
+        starts_at=starts_at,
+        created_at=created_at,
+        updated_at=updated_at,
+        metadata=metadata_of(metadata),
+        status=SessionStatus(status),
+    )
 
 
 def pool_from_row(row: Row) -> PoolState:
@@ -137,7 +148,7 @@ _HAS_START = """EXISTS (
 EVENTS = Table(
     f"""
 SELECT x.id, x.created_at, x.updated_at, x.name, x.currency, x.status, x.sale_starts_at,
-    x.sale_ends_at, x.is_announced, x.metadata, {policy_of("x")}
+    x.sale_ends_at, x.is_announced, x.metadata, x.venue, x.time_zone, {policy_of("x")}
 FROM event x""",  # noqa: S608
     event_from_row,
     {
@@ -151,7 +162,7 @@ FROM event x""",  # noqa: S608
 
 SESSIONS = Table(
     """
-SELECT x.id, x.created_at, x.updated_at, x.event_id, x.name, x.starts_at, x.metadata
+SELECT x.id, x.created_at, x.updated_at, x.event_id, x.name, x.starts_at, x.metadata, x.status
 FROM session x""",
     session_from_row,
     {
@@ -198,7 +209,8 @@ JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id""", 
 )
 
 SESSION_EVENT = """
-SELECT e.id, statement_timestamp(), e.status, e.sale_starts_at, e.sale_ends_at
+SELECT e.id, statement_timestamp(), CASE s.status WHEN 'cancelled' THEN s.status ELSE e.status END,
+    e.sale_starts_at, e.sale_ends_at
 FROM session s JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id
 WHERE s.organization_id = %(organization_id)s AND s.id = %(session_id)s
 """
@@ -236,15 +248,16 @@ _SET_POLICY = ", ".join(f"{field} = %s" for field in POLICY_FIELDS)
 
 INSERT_EVENT = f"""
 INSERT INTO event (organization_id, id, name, currency, {_POLICY}, status, sale_starts_at,
-    sale_ends_at, is_announced, metadata)
-VALUES (%s, %s, %s, %s, {_POLICY_VALUES}, %s, %s, %s, %s, %s::jsonb)
+    sale_ends_at, is_announced, metadata, venue, time_zone)
+VALUES (%s, %s, %s, %s, {_POLICY_VALUES}, %s, %s, %s, %s, %s::jsonb, %s, %s)
 """  # noqa: S608
 # Serializes changes of one event. No session is added meanwhile, because its foreign key waits for
 # this lock.
 LOCK_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s FOR UPDATE"
 CHANGE_EVENT = f"""
 UPDATE event SET name = %s, {_SET_POLICY}, status = %s, sale_starts_at = %s, sale_ends_at = %s,
-    is_announced = %s, metadata = %s::jsonb, updated_at = statement_timestamp()
+    is_announced = %s, metadata = %s::jsonb, venue = %s, time_zone = %s,
+    updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """  # noqa: S608
 # Without an event, of the whole organization.
@@ -271,8 +284,8 @@ INSERT INTO session (organization_id, id, event_id, name, starts_at, metadata)
 VALUES (%s, %s, %s, %s, %s, %s::jsonb)
 """
 CHANGE_SESSION = """
-UPDATE session SET name = %s, starts_at = %s, metadata = %s::jsonb,
-    updated_at = statement_timestamp()
+UPDATE session SET name = %s, starts_at = %s, metadata = %s::jsonb, status = %s,
+    version = version + 1, updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """
 # Outdates the engine's cached copies of these sessions.

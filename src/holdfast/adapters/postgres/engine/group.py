@@ -16,6 +16,8 @@ from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.adapters.postgres.engine.holdings import HoldingQueries
 from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.adapters.postgres.holds.rows import hold_from_row
+from holdfast.adapters.postgres.orders import statements as orders_sql
+from holdfast.adapters.postgres.orders.rows import order_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.seats.rows import seat_from_row
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
@@ -28,6 +30,7 @@ from holdfast.domain.group.origin import Receipt
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.new_hold import reference_of
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
+from holdfast.domain.orders.order import Order
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.domain.slices import giving_way
 from holdfast.ports.privacy.addresses import Addresses
@@ -260,6 +263,8 @@ class Reading:
         self._receipts = _read_receipts(connection, wanted) if wanted.receipts else None
         payments = rows.wire_columns(wanted.payments) if wanted.payments else None
         self._paid = connection.execute(sql.PAID_ORDERS, payments) if payments else None
+        orders = rows.wire_columns(wanted.orders) if wanted.orders else None
+        self._orders = connection.execute(orders_sql.ORDER_VERSIONS, orders) if orders else None
         carts = rows.wire_columns(wanted.carts) if wanted.carts else None
         self._carts = connection.execute(waiting_sql.NEWEST_OF_CARTS, carts) if carts else None
 
@@ -292,6 +297,8 @@ class Reading:
             ledger.receipts.add((organization_id, Receipt(consumer, event_id)))
         for organization_id, reference, order_id in self._paid or ():
             ledger.paid[organization_id, reference] = order_id
+        if self._orders is not None:
+            ledger.orders = {order.key: order for order in self._current_orders(self._orders)}
         ledger.carts.update(dict.fromkeys(self._wanted.carts))
         for organization_id, cart, hold_id in self._carts or ():
             ledger.carts[organization_id, cart] = (organization_id, hold_id)
@@ -325,6 +332,20 @@ class Reading:
             columns = rows.wire_columns(changed)
             found = self._connection.execute(sql.SURVEY_HOLDS, columns)
             yield from map(partial(hold_from_row, self._addresses), found)
+
+    def _current_orders(self, versions: Rows) -> Iterator[Order]:
+        """As the survey saw them; those changed since are read again."""
+        changed = []
+        for organization_id, order_id, version in versions:
+            order = self._wanted.orders[organization_id, order_id]
+            if order.version == version:
+                yield order
+            else:
+                changed.append(order.key)
+        if changed:
+            columns = rows.wire_columns(changed)
+            found = self._connection.execute(orders_sql.SURVEY_ORDERS, columns)
+            yield from map(partial(order_from_row, self._addresses), found)
 
     def _skipped(self, ledger: Ledger) -> frozenset[Resource]:
         skipped = [

@@ -143,12 +143,12 @@ HELD_IN_SESSION_BY_EMAIL, HELD_IN_SESSION_BY_USER = (
 )
 
 # What a person has in all sessions of an event, bought there, and when the last places were given
-# up. One statement, so one snapshot. The walk goes from a session of the event to the person's next
-# one, and from there to the next of the event: neither a long history elsewhere nor an event with
-# thousands of sessions costs much, and a walk that is too long ends. Every part finds its rows by
-# an index that has no others: ended holds are not read to find live ones, nor released ones to find
-# sold ones. If there are too many live ones, those of the session in question come after waiting
-# holds and carts.
+# up. Void tickets do not count. One statement, so one snapshot. The walk goes from a session of the
+# event to the person's next one, and from there to the next of the event: neither a long history
+# elsewhere nor an event with thousands of sessions costs much, and a walk that is too long ends.
+# Every part finds its rows by an index that has no others: ended holds are not read to find live
+# ones, nor released ones to find sold ones. If there are too many live ones, those of the session
+# in question come after waiting holds and carts.
 _HOLDINGS = f"""
 SELECT wanted.number, live.holds, sold.units, given_up.at, sessions.are_too_many
 FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[]) WITH ORDINALITY
@@ -204,7 +204,11 @@ CROSS JOIN LATERAL (
         SELECT found.quantity
         FROM unnest(sessions.of_event) AS s (id)
         CROSS JOIN LATERAL (
-            SELECT quantity FROM hold
+            SELECT quantity - (
+                SELECT count(*) FROM ticket t
+                WHERE t.organization_id = hold.organization_id AND t.hold_id = hold.id
+                    AND t.voided_at IS NOT NULL) AS quantity
+            FROM hold
             WHERE organization_id = wanted.organization_id AND session_id = s.id
                 AND {{of_holder}} AND status = 'converted' AND given_up_at IS NULL
             LIMIT {HOLDINGS_MAX}
@@ -312,14 +316,15 @@ LIMIT %(limit)s
 
 # The catalog of a session, with the most specific policy last.
 SESSION_CATALOG = f"""
-SELECT s.organization_id, s.id, s.version, e.currency, e.id, e.status, e.sale_starts_at,
-    e.sale_ends_at, e.is_announced, EXISTS (
+SELECT s.organization_id, s.id, s.version, e.currency, e.id,
+    CASE s.status WHEN 'cancelled' THEN s.status ELSE e.status END, e.sale_starts_at,
+    e.sale_ends_at, e.is_announced, s.starts_at, EXISTS (
         SELECT FROM waiting_line l
         WHERE l.organization_id = s.organization_id AND l.session_id = s.id),
     json_build_array({policy_of("o")}), json_build_array({policy_of("e")})
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
-    SELECT organization_id, id, version, event_id FROM session
+    SELECT organization_id, id, version, event_id, starts_at, status FROM session
     WHERE organization_id = wanted.organization_id AND id = wanted.id
     OFFSET 0
 ) s
@@ -407,7 +412,8 @@ CROSS JOIN LATERAL (
 # number again after a crash, whether a row exists that only it can have written.
 TRANSACTION_STATUS = "SELECT pg_xact_status(%s::text::xid8)"
 SEAT_WITNESS = "SELECT version >= %s FROM seat WHERE organization_id = %s AND id = %s"
-WITNESS = "SELECT version >= %s FROM hold WHERE organization_id = %s AND id = %s"
+ORDER_WITNESS = "SELECT version >= %s FROM purchase_order WHERE organization_id = %s AND id = %s"
+HOLD_WITNESS = "SELECT version >= %s FROM hold WHERE organization_id = %s AND id = %s"
 
 PRUNE_ANSWERS = "SELECT holdfast_prune_answers(%s, %s)"
 PRUNE_FACTS = "SELECT holdfast_prune_facts(%s::smallint, %s::double precision, %s)"

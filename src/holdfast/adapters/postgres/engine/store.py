@@ -18,6 +18,8 @@ from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.adapters.postgres.engine.group import Memories, PostgresGroup, ReferenceNumbers
 from holdfast.adapters.postgres.engine.rows import columns
 from holdfast.adapters.postgres.holds.rows import hold_from_row
+from holdfast.adapters.postgres.orders import statements as orders_sql
+from holdfast.adapters.postgres.orders.rows import order_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
 from holdfast.adapters.postgres.waitlist.cache import WaitlistCache, survey_waitlists
@@ -40,7 +42,7 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.ports.privacy.addresses import CLEAR_ADDRESSES, Addresses
-from holdfast.ports.store import CommitState, CommitToken, StoreUnavailable
+from holdfast.ports.store import CommitState, CommitToken, StoreUnavailable, WitnessKind
 
 # How long to ask about a transaction whose connection was lost during COMMIT.
 RESOLVE_SECONDS = 3.0
@@ -124,22 +126,28 @@ class PostgresConnection:
         self._link.close()
 
 
+_WITNESSES = {
+    WitnessKind.HOLD: sql.HOLD_WITNESS,
+    WitnessKind.SEAT: sql.SEAT_WITNESS,
+    WitnessKind.ORDER: sql.ORDER_WITNESS,
+}
+
+
 def _witnessed(connection: Statements, token: CommitToken) -> CommitState:
     """The number alone is no proof: a server assigns it again after a crash."""
     if token.witness is None:
         # Only refusals were recorded, which can be decided again.
         return CommitState.NOT_COMMITTED
     witness = token.witness
-    query = sql.WITNESS if witness.is_hold else sql.SEAT_WITNESS
     begin(connection, [witness.organization_id])
     names = (witness.version, witness.organization_id, witness.id)
-    found = list(connection.execute(query, names))
+    found = list(connection.execute(_WITNESSES[witness.kind], names))
     connection.execute(sql.COMMIT)
     return CommitState.COMMITTED if (True,) in found else CommitState.NOT_COMMITTED
 
 
 def _organizations_of(needs: Needs) -> set[OrganizationId]:
-    keys = (needs.sessions, needs.holds, needs.waitlists, needs.carts)
+    keys = (needs.sessions, needs.holds, needs.waitlists, needs.carts, needs.orders)
     return {organization_id for some in keys for organization_id, _ in some}
 
 
@@ -149,10 +157,11 @@ class _Surveyor:
     def __init__(self, memories: Memories) -> None:
         self._offers, self._seat_maps, self._busy_waitlists, self._waitlists, addresses = memories
         self._hold = partial(hold_from_row, addresses)
+        self._order = partial(order_from_row, addresses)
 
     def known(self, needs: Needs) -> Survey | None:
         """The survey from caches alone, or None if that is not enough."""
-        if needs.holds or needs.lapsed or needs.carts or needs.waitlists:
+        if needs.holds or needs.lapsed or needs.carts or needs.waitlists or needs.orders:
             return None
         sessions = self._offers.known(needs.sessions)
         if len(sessions) < len(needs.sessions):
@@ -163,9 +172,14 @@ class _Surveyor:
         return None if _is_more_needed(needs, seen) else seen
 
     def look(self, connection: Statements, needs: Needs, *, is_patient: bool) -> Survey:
-        """Read step by step: holds lead to sessions, sessions to waitlists, and waitlists to the
-        seats that parties want. Each step is one round trip."""
-        of_holds = _rows(connection, sql.SURVEY_HOLDS, needs.holds)
+        """Read step by step: orders lead to holds, holds to sessions, sessions to waitlists, and
+        waitlists to the seats that parties want. Each step is one round trip."""
+        orders = {
+            order.key: order
+            for order in map(self._order, _rows(connection, orders_sql.SURVEY_ORDERS, needs.orders))
+        }
+        ordered = {(key[0], hold_id) for key, each in orders.items() for hold_id in each.hold_ids}
+        of_holds = _rows(connection, sql.SURVEY_HOLDS, needs.holds | ordered)
         of_carts = _rows(connection, waiting_sql.SURVEY_CARTS, frozenset(needs.carts))
         of_pools = {
             pool_id: _lapsed(connection, session_key, pool_id)
@@ -187,6 +201,7 @@ class _Surveyor:
             holds,
             lapsed,
             carts=carts,
+            orders=orders,
             busy_waitlists=self._busy_waitlists.among(sessions),
         )
         seen = replace(

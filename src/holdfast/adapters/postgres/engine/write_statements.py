@@ -1,7 +1,7 @@
 """The SQL that writes a group's decisions: a few statements for a group of any size."""
 
 from holdfast.adapters.postgres.audit.rows import AGED_ATTEMPT, NEW_ATTEMPT, NEW_ENTRY
-from holdfast.adapters.postgres.facts.rows import NEW_FACT
+from holdfast.adapters.postgres.facts.rows import NEW_FACT, NEW_TICKET_FACT
 from holdfast.adapters.postgres.holds.rows import (
     CHANGED_HOLD,
     CONTENTS_AND_ADDRESS,
@@ -11,7 +11,13 @@ from holdfast.adapters.postgres.holds.rows import (
     NEW_LINE,
     NEW_LINE_WITH_MORE,
 )
-from holdfast.adapters.postgres.orders.rows import NEW_CHECKOUT, NEW_ORDER, NEW_TICKET
+from holdfast.adapters.postgres.orders.rows import (
+    CHANGED_ORDER,
+    NEW_CHECKOUT,
+    NEW_ORDER,
+    NEW_TICKET,
+    VOID_TICKET,
+)
 from holdfast.adapters.postgres.seats.rows import CHANGED_SEAT
 
 # Absolute values are safe: the rows are locked.
@@ -105,12 +111,34 @@ INSERT_TICKETS = f"""
 INSERT INTO ticket ({NEW_TICKET}) SELECT {NEW_TICKET} FROM {NEW_TICKET.unnested("made")}
 """  # noqa: S608
 
+# Of a cancellation. The locks of the order's holds guard these rows.
+UPDATE_ORDERS = f"""
+UPDATE purchase_order SET {CHANGED_ORDER.set_from("changed")}
+FROM {CHANGED_ORDER.unnested("changed")}
+WHERE purchase_order.organization_id = changed.organization_id AND purchase_order.id = changed.id
+"""  # noqa: S608
+VOID_TICKETS = f"""
+UPDATE ticket SET {VOID_TICKET.set_from("void")} FROM {VOID_TICKET.unnested("void")}
+WHERE ticket.organization_id = void.organization_id AND ticket.id = void.id
+"""  # noqa: S608
+# The holds themselves stay as they are. Their later facts must follow these in the log.
+FOLLOW_HOLDS = """
+UPDATE hold SET changed_xid = %s::text::xid8
+FROM unnest(%s::uuid[], %s::uuid[]) AS told (organization_id, id)
+WHERE hold.organization_id = told.organization_id AND hold.id = told.id
+"""
+
 # The position is the transaction's own number, or that of the last facts of the same holds and
 # seats if higher: a transaction may get its number long before it gets a lock. It is never lower
 # than the transaction's number, so no reader passes it too early.
 INSERT_FACTS = f"""
 INSERT INTO outbox (occurred_at, xid, {NEW_FACT})
 SELECT %s, %s::text::xid8, {NEW_FACT.stored} FROM {NEW_FACT.unnested("fact")}
+"""  # noqa: S608
+
+INSERT_TICKET_FACTS = f"""
+INSERT INTO outbox (occurred_at, xid, {NEW_TICKET_FACT})
+SELECT %s, %s::text::xid8, {NEW_TICKET_FACT.stored} FROM {NEW_TICKET_FACT.unnested("fact")}
 """  # noqa: S608
 
 INSERT_AUDIT = f"""

@@ -11,7 +11,7 @@ from holdfast.adapters.postgres.audit.rows import audit_rows
 from holdfast.adapters.postgres.connections.pipeline import Pipeline, Row, Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
-from holdfast.adapters.postgres.facts.rows import fact_row
+from holdfast.adapters.postgres.facts.rows import fact_row, ticket_fact_row
 from holdfast.adapters.postgres.holds.rows import (
     changed_hold_row,
     contents_row,
@@ -19,7 +19,13 @@ from holdfast.adapters.postgres.holds.rows import (
     line_row_with_more,
     new_hold_row,
 )
-from holdfast.adapters.postgres.orders.rows import checkout_row, order_row, ticket_rows
+from holdfast.adapters.postgres.orders.rows import (
+    changed_order_row,
+    checkout_row,
+    order_row,
+    ticket_rows,
+    void_ticket_rows,
+)
 from holdfast.adapters.postgres.seats.rows import changed_seat_row
 from holdfast.adapters.postgres.waitlist.rows import write_places, write_queues
 from holdfast.domain.group.ledger import Ledger
@@ -102,8 +108,9 @@ def write_group(
     waitlists."""
     connection = JoinedStatements(pipeline)
     now, transitions = writes.ledger.now, writes.transitions
-    if transitions:
+    if transitions or writes.cancellations:
         _write_pools(connection, writes)
+    if transitions:
         _write_lapse(connection, writes.ledger)
         _write_holds(connection, writes, position, addresses)
         waiting = [
@@ -123,9 +130,12 @@ def write_group(
         connection.execute(sql.UPDATE_SEATS, (position, *changed))
     if len(transitions) > WRITTEN_AT_ONCE_MAX:
         connection.start()
-    if transitions or seats:
+    if writes.cancellations:
+        _write_cancellations(connection, writes, position)
+    if transitions or writes.seat_transitions:
         facts = rows.wire_columns(map(fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))
+    if transitions or seats or writes.cancellations:
         entries = rows.wire_columns(audit_rows(writes.audit(), addresses.hashes))
         connection.execute(sql.INSERT_AUDIT, (now, *entries))
     if writes.checkouts or writes.orders:
@@ -153,6 +163,29 @@ def _write_orders(connection: JoinedStatements, writes: GroupWrites, addresses: 
             if is_large:
                 with rests.after_step():
                     connection.send()
+
+
+def _write_cancellations(connection: JoinedStatements, writes: GroupWrites, position: str) -> None:
+    """Of an order that was cancelled twice, the last state counts."""
+    orders = {each.after.key: each.after for each in writes.cancellations}
+    changed = rows.wire_columns(map(changed_order_row, orders.values()))
+    connection.execute(sql.UPDATE_ORDERS, changed)
+    holds = {
+        (order.organization_id, hold_id) for order in orders.values() for hold_id in order.hold_ids
+    }
+    connection.execute(sql.FOLLOW_HOLDS, (position, *rows.wire_columns(holds)))
+    now = writes.ledger.now
+    for cancellation in writes.cancellations:
+        told = rows.wire_columns(map(fact_row, writes.facts_of_cancellation(cancellation)))
+        connection.execute(sql.INSERT_FACTS, (now, position, *told))
+        tickets = iter(void_ticket_rows(cancellation))
+        facts = map(ticket_fact_row, writes.ticket_facts(cancellation))
+        while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
+            connection.execute(sql.VOID_TICKETS, rows.wire_columns(some))
+            told = rows.wire_columns(islice(facts, TICKETS_PER_STATEMENT))
+            connection.execute(sql.INSERT_TICKET_FACTS, (now, position, *told))
+            if len(some) == TICKETS_PER_STATEMENT:
+                connection.send()
 
 
 def _write_answers(connection: Statements, writes: GroupWrites) -> None:

@@ -13,10 +13,13 @@ from holdfast.ports.facts.log import PARTITIONS, Position, StoredFact
 
 _json = msgspec.json.Encoder()
 
-NEW_FACT = ColumnList(
+_FACT = (
     "organization_id uuid, event_id uuid, hold_id uuid, seat_id uuid, version integer, type text,"
     " partition smallint, payload text::jsonb"
 )
+NEW_FACT = ColumnList(_FACT)
+# Apart, so that no other fact has to send this column.
+NEW_TICKET_FACT = ColumnList(f"{_FACT}, ticket_id uuid")
 
 
 def fact_row(fact: Fact) -> Row:
@@ -33,6 +36,10 @@ def fact_row(fact: Fact) -> Row:
         subject.int % PARTITIONS,
         Json(_json.encode(fact.payload)),
     )
+
+
+def ticket_fact_row(fact: Fact) -> Row:
+    return (*fact_row(fact), fact.ticket_id)
 
 
 # In the order of the fields of StoredFact.

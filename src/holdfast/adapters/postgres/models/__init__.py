@@ -19,6 +19,7 @@ from holdfast.adapters.postgres.models.catalog import (
     TicketTypePool,
 )
 from holdfast.adapters.postgres.models.holds import AuditEntry, Fact, Hold, HoldLine, RelayCursor
+from holdfast.adapters.postgres.models.mails import MailTemplate
 from holdfast.adapters.postgres.models.orders import Checkout, Order, Ticket
 from holdfast.adapters.postgres.models.people import LoginSession, Member, MemberSession, Person
 from holdfast.adapters.postgres.models.seats import Block, BlockPrice, Seat
@@ -35,6 +36,7 @@ __all__ = [
     "Hold",
     "HoldLine",
     "LoginSession",
+    "MailTemplate",
     "Member",
     "MemberSession",
     "Order",

@@ -71,6 +71,7 @@ class Organization(PolicyRow):
     mail_footer = models.TextField("e-mail footer", null=True)
     pay_url = models.TextField("payment page", null=True)
     cart_url = models.TextField("cart page", null=True)
+    mail_when_expired = models.BooleanField("e-mail about expired holds", null=True)
     rate_seats_per_holder = models.TextField("seats per buyer", null=True)
     rate_requests_per_key = models.TextField("requests per key", null=True)
     rate_requests_per_holder = models.TextField("requests per buyer", null=True)

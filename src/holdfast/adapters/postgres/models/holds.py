@@ -88,6 +88,7 @@ class Fact(OrganizationRow):
     hold_id = models.UUIDField(null=True)
     seat_id = models.UUIDField(null=True)
     catalog_id = models.UUIDField(null=True)
+    ticket_id = models.UUIDField(null=True)
     version = models.IntegerField()
     type = models.TextField()
     occurred_at = models.DateTimeField()

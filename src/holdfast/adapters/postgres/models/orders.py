@@ -33,6 +33,8 @@ class Order(HolderRow):
     payment_reference = models.TextField(null=True)
     metadata = models.JSONField()
     created_at = models.DateTimeField()
+    status = models.TextField()
+    version = models.IntegerField()
 
     class Meta(HolderRow.Meta):
         db_table = "purchase_order"
@@ -55,6 +57,10 @@ class Ticket(OrganizationRow):
     ticket_type = same_organization(TicketType, "ticket_type_id")
     seat_id = models.UUIDField(null=True)
     unit_price_minor = models.BigIntegerField()
+    voided_at = models.DateTimeField(null=True)
+    voided_version = models.IntegerField(null=True)
+    void_reason = models.TextField(null=True)
+    refund_reference = models.TextField(null=True)
 
     class Meta(OrganizationRow.Meta):
         db_table = "ticket"

@@ -1,5 +1,6 @@
 """Reading checkouts and orders."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.orders import statements as sql
 from holdfast.adapters.postgres.orders.rows import order_from_row
 from holdfast.domain.holder_hash import NO_HASHES, HolderHashes
-from holdfast.domain.ids import CheckoutId, OrderId, OrganizationId
+from holdfast.domain.ids import CheckoutId, OrderId, OrganizationId, TicketId
 from holdfast.domain.orders.order import Checkout, Order, revival_id
 from holdfast.ports.orders import TICKETS_PER_PAGE_MAX, OrderFilter, SeenCheckout
 from holdfast.ports.paging import Cursor, Page, PageRequest
@@ -50,6 +51,14 @@ class PostgresOrders:
             row = connection.execute(sql.ORDER, (organization_id, order_id)).fetchone()
         return None if row is None else order_from_row(self._addresses, row)
 
+    def tickets_with_code(
+        self, organization_ids: Sequence[OrganizationId], code: str
+    ) -> Sequence[tuple[OrganizationId, TicketId]]:
+        with self._database.transaction(*organization_ids) as connection:
+            asked = (array(organization_ids), code)
+            rows = connection.execute(sql.TICKETS_WITH_CODE, asked).fetchall()
+        return [(OrganizationId(own), TicketId(ticket_id)) for own, ticket_id in rows]
+
     def orders(
         self, organization_id: OrganizationId, only: OrderFilter, page: PageRequest
     ) -> Page[Order]:
@@ -82,6 +91,7 @@ def orders_query(
         "created_from": only.created_from,
         "created_before": only.created_before,
         "payment_reference": only.payment_reference,
+        "ticket_code": only.ticket_code,
         "hold_ids": only.hold_id and [only.hold_id, revival_id(only.hold_id)],
         "after": page.after and page.after.at,
     }
@@ -94,10 +104,11 @@ def orders_query(
         "size": page.size,
         "tickets_max": TICKETS_PER_PAGE_MAX,
     }
-    asked_for = (
-        "x.organization_id = %(organization_id)s",
-        *(sql.CONDITIONS[name] for name in given),
-    )
+    asked_for = ["x.organization_id = %(organization_id)s"]
+    asked_for += (sql.CONDITIONS[name] for name in given)
+    if only.status is not None:
+        is_of_session = not (only.event_id is None and only.session_id is None)
+        asked_for.append(sql.status_condition(only.status, is_of_session=is_of_session))
     candidates = _candidates(only, " AND ".join(asked_for))
     if "email" in given:
         candidates = sql.CANDIDATES_OF_EMAIL.format(of_key=candidates)

@@ -1,13 +1,15 @@
 """Checkouts, orders and tickets: the columns that are read and written, and the values in them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from holdfast.adapters.postgres.engine.rows import ColumnList, Row, ids_array, metadata_json
 from holdfast.adapters.postgres.holds.rows import line_seat
 from holdfast.domain.ids import HoldId, OrderId, OrganizationId, SessionId, TicketId, TicketTypeId
-from holdfast.domain.orders.order import Attendee, Checkout, Order, Ticket
+from holdfast.domain.orders.cancellation import Cancellation
+from holdfast.domain.orders.order import Attendee, Checkout, Order, Ticket, Voiding
 from holdfast.domain.slices import giving_way
 from holdfast.domain.values import Holder, Money, metadata_of
 from holdfast.ports.privacy.addresses import Addresses
@@ -65,12 +67,43 @@ def ticket_rows(addresses: Addresses, order: Order) -> Iterable[Row]:
         )
 
 
+CHANGED_ORDER = ColumnList("organization_id uuid, id uuid, status text, version integer")
+
+
+def changed_order_row(order: Order) -> Row:
+    return (order.organization_id, order.id, order.status.value, order.version)
+
+
+VOID_TICKET = ColumnList(
+    "organization_id uuid, id uuid, voided_at timestamptz, voided_version integer,"
+    " void_reason text, refund_reference text"
+)
+
+
+def void_ticket_rows(cancellation: Cancellation) -> Iterator[Row]:
+    voiding = cancellation.voiding
+    shared = (voiding.at, voiding.version, voiding.reason, voiding.refund_reference)
+    for place in giving_way(cancellation.places):
+        yield (place.hold.organization_id, place.ticket.id, *shared)
+
+
 ORDER_COLUMNS = """
 o.organization_id, o.id, o.checkout_id, o.hold_ids, o.customer_email, o.user_id, o.total_minor,
-o.currency, o.payment_reference, o.created_at, o.metadata,
+o.currency, o.payment_reference, o.created_at, o.metadata, o.version,
+(SELECT array_agg(h.reference ORDER BY named.number)
+ FROM unnest(o.hold_ids) WITH ORDINALITY AS named (hold_id, number)
+ JOIN hold h ON h.organization_id = o.organization_id AND h.id = named.hold_id),
+(SELECT array_agg(found.event_id ORDER BY found.number) FROM (
+     SELECT s.event_id, min(named.number) AS number
+     FROM unnest(o.hold_ids) WITH ORDINALITY AS named (hold_id, number)
+     JOIN hold h ON h.organization_id = o.organization_id AND h.id = named.hold_id
+     JOIN session s ON s.organization_id = h.organization_id AND s.id = h.session_id
+     GROUP BY s.event_id) found),
 (SELECT json_agg(json_build_array(
      json_build_array(t.id, t.hold_id, t.session_id, t.ticket_type_id), t.code,
      t.unit_price_minor, encode(t.attendee, 'hex'),
+     CASE WHEN t.voided_at IS NOT NULL THEN
+         json_build_array(t.voided_at, t.voided_version, t.void_reason, t.refund_reference) END,
      CASE WHEN t.seat_id IS NOT NULL THEN (
          SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position,
              s.is_accessible)
@@ -95,6 +128,9 @@ def order_from_row(addresses: Addresses, row: Iterable[Any]) -> Order:
         payment_reference,
         created_at,
         metadata,
+        version,
+        references,
+        event_ids,
         tickets,
     ) = row
     readable = addresses.readable_attendee
@@ -108,9 +144,12 @@ def order_from_row(addresses: Addresses, row: Iterable[Any]) -> Order:
         payment_reference=payment_reference,
         created_at=created_at,
         metadata=metadata_of(metadata),
+        version=version,
+        references=tuple(references),
+        event_ids=tuple(event_ids),
         tickets=tuple(
-            _ticket(ids, code, price, readable(organization_id, _bytes(attendee)), seat)
-            for ids, code, price, attendee, seat in giving_way(tickets)
+            _ticket(ids, code, price, readable(organization_id, _bytes(attendee)), *state)
+            for ids, code, price, attendee, *state in giving_way(tickets)
         ),
     )
 
@@ -120,9 +159,10 @@ def _ticket(
     code: str,
     price: int,
     attendee: Attendee | None,
-    seat: Sequence[Any] | None,
+    *state: Sequence[Any] | None,
 ) -> Ticket:
     ticket_id, hold_id, session_id, ticket_type_id = map(UUID, ids)
+    voided, seat = state
     return Ticket(
         TicketId(ticket_id),
         code,
@@ -132,7 +172,12 @@ def _ticket(
         price,
         None if seat is None else line_seat(*seat),
         attendee,
+        None if voided is None else _voiding(*voided),
     )
+
+
+def _voiding(at: str, version: int, reason: str | None, refund_reference: str | None) -> Voiding:
+    return Voiding(datetime.fromisoformat(at), version, reason, refund_reference)
 
 
 def _bytes(digits: str | None) -> bytes | None:

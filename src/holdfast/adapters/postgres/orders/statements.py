@@ -2,6 +2,7 @@
 
 from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS
 from holdfast.adapters.postgres.orders.rows import ORDER_COLUMNS
+from holdfast.domain.orders.order import OrderStatus
 
 CHECKOUT = """
 SELECT hold_ids, created_at, statement_timestamp()
@@ -15,6 +16,33 @@ SELECT {HOLD_COLUMNS} FROM hold h WHERE h.organization_id = %s AND h.id = ANY (%
 ORDER = f"""
 SELECT {ORDER_COLUMNS} FROM purchase_order o WHERE o.organization_id = %s AND o.id = %s
 """  # noqa: S608
+
+# For the engine: orders, and later whether they have changed since.
+SURVEY_ORDERS = f"""
+SELECT {ORDER_COLUMNS}
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT * FROM purchase_order
+    WHERE organization_id = wanted.organization_id AND id = wanted.id
+    OFFSET 0
+) o
+"""  # noqa: S608
+ORDER_VERSIONS = """
+SELECT o.organization_id, o.id, o.version
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT organization_id, id, version FROM purchase_order
+    WHERE organization_id = wanted.organization_id AND id = wanted.id
+    OFFSET 0
+) o
+"""
+
+# One probe for each organization.
+TICKETS_WITH_CODE = """
+SELECT t.organization_id, t.id FROM unnest(%s::uuid[]) AS own (id) CROSS JOIN LATERAL (
+    SELECT organization_id, id FROM ticket
+    WHERE organization_id = own.id AND code = %s OFFSET 0) t
+"""
 
 # Limits the number of orders and of tickets; `found` shows whether there are more. The last
 # position gives an order's number of tickets without reading thousands of them.
@@ -66,9 +94,24 @@ CONDITIONS = {
     "payment_reference": """{id} IN (
     SELECT p.id FROM purchase_order p WHERE p.organization_id = %(organization_id)s
         AND p.payment_reference = %(payment_reference)s)""",
+    "ticket_code": """{id} = (
+    SELECT t.order_id FROM ticket t WHERE t.organization_id = %(organization_id)s
+        AND t.code = %(ticket_code)s)""",
     # An expired hold that was paid late leads to the order of its replacement.
     "hold_ids": """{id} IN (
     SELECT h.order_id FROM hold h
     WHERE h.organization_id = %(organization_id)s AND h.id = ANY (%(hold_ids)s))""",
 }
+
+
+def status_condition(status: OrderStatus, *, is_of_session: bool) -> str:
+    """The status is written out, because a plan for any status could not use the partial index of
+    cancelled orders. Orders of a session are found by its holds, which do not have it."""
+    if not is_of_session:
+        return f"x.status = '{status.value}'"
+    return f"""(
+    SELECT p.status FROM purchase_order p
+    WHERE p.organization_id = x.organization_id AND p.id = {{id}}) = '{status.value}'"""  # noqa: S608
+
+
 HOLD_OF_REFERENCE = "SELECT id FROM hold WHERE organization_id = %s AND reference = %s"

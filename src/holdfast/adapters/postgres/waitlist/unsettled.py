@@ -9,10 +9,11 @@ from holdfast.domain.catalog.changes import (
     ChangeBlock,
     ChangeEvent,
     ChangePool,
+    ChangeSession,
     ChangeTicketType,
     ImportSeats,
 )
-from holdfast.domain.catalog.model import Block, Event, PoolState, TicketType
+from holdfast.domain.catalog.model import Block, Event, PoolState, Session, TicketType
 from holdfast.domain.catalog.seat_import import ImportedSeats
 from holdfast.domain.ids import SessionId
 from holdfast.ports.catalog import CatalogOutcome
@@ -27,6 +28,8 @@ def unsettle(
     match change, outcome:
         case ChangeEvent(alters_terms=True, event_id=event_id), Event():
             statement, subject = sql.UNSETTLE_EVENT, event_id
+        case ChangeSession(), Session() as moved:
+            statement, subject = sql.UNSETTLE_SESSION, moved.id
         case (
             ChangePool() | ChangeTicketType() | ChangeBlock() | ImportSeats(),
             PoolState() | TicketType() | Block() | ImportedSeats() as changed,

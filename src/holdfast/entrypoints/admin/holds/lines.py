@@ -24,8 +24,12 @@ def lines_table(hold: Hold) -> SafeString:
     return table(headers, _rows(hold))
 
 
+def has_former_lines(hold: Hold) -> bool:
+    return bool(_lines(hold).filter(removed_version__isnull=False).exists())
+
+
 def former_lines_table(hold: Hold) -> SafeString | str:
-    """The lines that a cart has removed or replaced, and the hold versions that had them."""
+    """The lines that were removed or replaced, and the hold versions that had them."""
     lines = list(_lines(hold).filter(removed_version__isnull=False))
     if not lines:
         return "-"

@@ -22,20 +22,28 @@ from holdfast.entrypoints.admin.display import (
     shown_time,
     wrapped,
 )
-from holdfast.entrypoints.admin.holds.lines import former_lines_table, lines_table
+from holdfast.entrypoints.admin.exports.lists import ExportedAdmin
+from holdfast.entrypoints.admin.find.people import attempts_link
+from holdfast.entrypoints.admin.holds.desk import HoldDeskAdmin, is_waiting
+from holdfast.entrypoints.admin.holds.lines import (
+    former_lines_table,
+    has_former_lines,
+    lines_table,
+)
 from holdfast.entrypoints.admin.holds.person_search import PersonSearchAdmin
+from holdfast.entrypoints.admin.holds.timeline import timeline
 from holdfast.entrypoints.admin.lists import (
     BY_ORGANIZATION,
     AddressedList,
     ChoiceFilter,
     HolderRowAdmin,
     SessionRowAdmin,
-    SharedIdAdmin,
     link_column,
     text_column,
 )
 from holdfast.entrypoints.admin.lookups import of_hold_named
-from holdfast.entrypoints.admin.waitlist import shown_positions
+from holdfast.entrypoints.admin.mails.resend import resend_link
+from holdfast.entrypoints.admin.waitlist.positions import shown_positions
 
 _COLOUR_OF_STATUS = {
     HoldStatus.WAITING.value: "primary",
@@ -77,24 +85,21 @@ def status_badge(hold: Any) -> SafeString:
     return badge(hold.status_now, _COLOUR_OF_STATUS.get(hold.status_now, ""))
 
 
-def _waits(hold: Any) -> bool:
-    return bool(hold.status_now == HoldStatus.WAITING)
-
-
 class HoldList(AddressedList):
     """Counts queue positions only for the holds on the page."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         holds: list[Any] = list(self.result_list)
-        positions = shown_positions(filter(_waits, holds))
+        positions = shown_positions(filter(is_waiting, holds))
         for hold in holds:
             hold.position = positions.get((hold.organization_id, hold.id), "-")
         self.result_list = holds
 
 
 @admin.register(Hold)
-class HoldAdmin(PersonSearchAdmin, SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
+class HoldAdmin(ExportedAdmin, PersonSearchAdmin, SessionRowAdmin, HolderRowAdmin, HoldDeskAdmin):
+    export = "holds"
     changelist = HoldList
     waitlist = link_column("Waitlist", Waitlist, "session_id", "session")
     checkout = link_column("Checkout", Checkout, "checkout_id", has_shared_id=True)
@@ -123,18 +128,19 @@ class HoldAdmin(PersonSearchAdmin, SessionRowAdmin, HolderRowAdmin, SharedIdAdmi
                 "fields": (
                     ("reference", "shown_status"),
                     _ON_WAITLIST,
-                    "id",
-                    ("organization", "of_session"),
+                    ("of_session", "expires_at"),
                     ("email", "user"),
                     ("quantity", "total"),
                     "lines",
                     "former_lines",
+                    ("organization", "id"),
                     ("source", "cart"),
                     "remarks",
                     "more",
                 )
             },
         ),
+        ("History (UTC)", {"fields": ("history",)}),
         (
             "Payment",
             {"fields": (("checkout", "order"), ("revived", "revived_by"))},
@@ -144,8 +150,8 @@ class HoldAdmin(PersonSearchAdmin, SessionRowAdmin, HolderRowAdmin, SharedIdAdmi
             {
                 "fields": (
                     ("created_at", "held_at"),
-                    ("expires_at", "expired_at"),
-                    ("due", "warn_at"),
+                    ("expired_at", "due"),
+                    "warn_at",
                     ("confirmed_at", "cancelled_at"),
                     ("updated_at", "version"),
                 )
@@ -153,12 +159,15 @@ class HoldAdmin(PersonSearchAdmin, SessionRowAdmin, HolderRowAdmin, SharedIdAdmi
         ),
     )
 
+    class Media:
+        css = {"all": ("holdfast/hold.css",)}
+
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Hide the fields of carts and of waiting holds from others."""
+        """Hide the fields of changed and of waiting holds from others."""
         left_out: set[object] = set()
-        if obj is None or not _waits(obj):
+        if obj is None or not is_waiting(obj):
             left_out.add(_ON_WAITLIST)
-        if obj is None or not obj.is_cart:
+        if obj is None or not (obj.is_cart or has_former_lines(obj)):
             left_out.add("former_lines")
         (title, first), *rest = super().get_fieldsets(request, obj)
         shown = tuple(field for field in first["fields"] if field not in left_out)
@@ -177,7 +186,7 @@ class HoldAdmin(PersonSearchAdmin, SessionRowAdmin, HolderRowAdmin, SharedIdAdmi
     @admin.display(description="Status")
     def state(self, hold: Any) -> SafeString:
         """With the queue position of a party on the waitlist."""
-        place = f"position {hold.position}" if _waits(hold) else ""
+        place = f"position {hold.position}" if is_waiting(hold) else ""
         return format_html("{} {}", status_badge(hold), place)
 
     @admin.display(description="Position")
@@ -188,9 +197,13 @@ class HoldAdmin(PersonSearchAdmin, SessionRowAdmin, HolderRowAdmin, SharedIdAdmi
     def lines(self, hold: Hold) -> SafeString | str:
         return lines_table(hold)
 
+    @admin.display(description="What happened")
+    def history(self, hold: Hold) -> SafeString:
+        return timeline(hold)
+
     @admin.display(description="Earlier lines")
     def former_lines(self, hold: Hold) -> SafeString | str:
-        """The lines that the cart has removed or replaced."""
+        """The lines that were removed or replaced."""
         return former_lines_table(hold)
 
     @admin.display(description="Replaced by hold")
@@ -224,7 +237,9 @@ class HoldAdmin(PersonSearchAdmin, SessionRowAdmin, HolderRowAdmin, SharedIdAdmi
 
     @admin.display(description="See also")
     def more(self, hold: Hold) -> SafeString:
-        return in_a_row(
+        lists = [
             list_link(model, text, hold, hold_id=hold.id)
             for model, text in ((Fact, "Facts"), (AuditEntry, "Audit"))
-        )
+        ]
+        attempts = attempts_link(hold, "Refused attempts")
+        return in_a_row((*lists, attempts, resend_link(hold)))

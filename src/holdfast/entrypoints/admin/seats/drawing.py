@@ -2,10 +2,12 @@
 at the top."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import groupby, pairwise
 from math import ceil, dist
 from statistics import fmean, median
 from typing import NamedTuple
+from uuid import UUID
 
 from holdfast.domain.immutable import immutable
 
@@ -31,6 +33,8 @@ class PlacedSeat(NamedTuple):
     is_companion: bool
     is_restricted_view: bool
     status: str
+    id: UUID | None = None
+    held_until: datetime | None = None
 
     @property
     def marks(self) -> tuple[str, ...]:

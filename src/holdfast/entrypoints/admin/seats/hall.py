@@ -40,18 +40,19 @@ def hall_of(session: Session) -> dict[str, Any] | None:
         return None
     hall: dict[str, Any] = {"counts": counts, "total": total, "is_too_large": total > DRAWN_MAX}
     if total <= DRAWN_MAX:
-        drawing = draw(_placed(session, seats))
+        drawing = draw(placed(session, seats))
         names = [_name(seat) for seat in drawing.seats] if total <= NAMED_MAX else None
         hall |= {"drawing": drawing, "seats": mark_safe(_markup(drawing, names))}  # noqa: S308
     return hall
 
 
-def _placed(session: Session, seats: QuerySet[Seat]) -> list[PlacedSeat]:
+def placed(session: Session, seats: QuerySet[Seat]) -> list[PlacedSeat]:
     """The seats by block, best first, and row, each row from left to right."""
     columns = ("row_name", "row_rank", "number", "position", "x", "y")
     special = ("is_accessible", "is_companion", "is_restricted_view")
     ordered = seats.order_by("row_rank", "row_name", "position")
-    rows = list(ordered.values_list("block_id", *columns, *special, seat_status_now()))
+    state = (seat_status_now(), "id", "held_until")
+    rows = list(ordered.values_list("block_id", *columns, *special, *state))
     # Read after the seats, so that the block of each exists.
     own = {"organization_id": session.organization_id, "session_id": session.id}
     names = dict(Block.objects.filter(**own).order_by("rank", "id").values_list("id", "name"))

@@ -11,6 +11,8 @@ from django.utils.safestring import SafeString
 
 from holdfast.adapters.postgres import models
 from holdfast.domain.seats.seat import SeatStatus
+from holdfast.entrypoints.admin.catalog.offers import CatalogAdmin
+from holdfast.entrypoints.admin.catalog.tickets import OFFERS_OF_BLOCK
 from holdfast.entrypoints.admin.display import amount, badge, in_a_row, list_link, row_link, table
 from holdfast.entrypoints.admin.lists import (
     BY_ORGANIZATION,
@@ -34,9 +36,12 @@ _COLOUR_OF_STATUS = {
 
 
 @admin.register(models.Block)
-class BlockAdmin(SessionRowAdmin):
+class BlockAdmin(SessionRowAdmin, CatalogAdmin):
     """Seats are counted only on the page of a block; the list would count every seat of all
     sessions shown."""
+
+    new_offer = "block"
+    offers = OFFERS_OF_BLOCK
 
     related = ("organization", "session__event", "capacity_pool")
     list_display = ("name", "of_session", "rank", "capacity", "organization", "created_at")

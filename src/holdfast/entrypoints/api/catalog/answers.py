@@ -7,11 +7,12 @@ from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.catalog import model
 from holdfast.entrypoints.api.catalog.policy import PolicyAnswer, policy_answer
-from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.fields import Moment, TimeZone, Venue
 from holdfast.entrypoints.api.http.shapes import (
     AnswerShape,
     PageAnswer,
     metadata_or_unset,
+    or_unset,
     utc,
     utc_or_unset,
 )
@@ -26,6 +27,8 @@ class EventAnswer(AnswerShape, frozen=True, kw_only=True):
     status: model.EventStatus
     sale_starts_at: Moment | UnsetType = UNSET
     sale_ends_at: Moment | UnsetType = UNSET
+    venue: Venue | UnsetType = UNSET
+    time_zone: TimeZone | UnsetType = UNSET
     hold_policy: PolicyAnswer
     created_at: Moment
     updated_at: Moment
@@ -36,6 +39,7 @@ class SessionAnswer(AnswerShape, frozen=True, kw_only=True):
     session_id: UUID
     event_id: UUID
     name: str
+    status: model.SessionStatus
     starts_at: Moment | UnsetType = UNSET
     created_at: Moment
     updated_at: Moment
@@ -118,6 +122,8 @@ def event_answer(event: model.Event) -> EventAnswer:
         status=event.sale.status,
         sale_starts_at=utc_or_unset(event.sale.starts_at),
         sale_ends_at=utc_or_unset(event.sale.ends_at),
+        venue=or_unset(event.place.venue),
+        time_zone=or_unset(event.place.time_zone),
         hold_policy=policy_answer(event.policy),
         created_at=utc(event.created_at),
         updated_at=utc(event.updated_at),
@@ -130,6 +136,7 @@ def session_answer(session: model.Session) -> SessionAnswer:
         session_id=session.id,
         event_id=session.event_id,
         name=session.name,
+        status=session.status,
         starts_at=utc_or_unset(session.starts_at),
         created_at=utc(session.created_at),
         updated_at=utc(session.updated_at),

@@ -28,6 +28,7 @@ from holdfast.entrypoints.api.access.holders import own_event, refuse_session
 from holdfast.entrypoints.api.catalog import answers
 from holdfast.entrypoints.api.catalog import structs as asked
 from holdfast.entrypoints.api.catalog.hall_answers import block_answer
+from holdfast.entrypoints.api.catalog.places import place_change, place_of
 from holdfast.entrypoints.api.catalog.policy import PolicyChangeRequest, PolicyRequest
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
@@ -89,7 +90,8 @@ async def create_event(context: Context, call: Call, body: asked.CreateEventRequ
     )
     policy, metadata = _policy(body.hold_policy), metadata_of(body.metadata)
     create = editor_for(context, call, body).create_event
-    return await edit(context, call, create, body.name, body.currency, policy, sale, metadata)
+    terms = (body.name, body.currency, policy, sale, metadata)
+    return await edit(context, call, create, *terms, place=place_of(body))
 
 
 async def change_event(context: Context, call: Call, body: asked.ChangeEventRequest) -> Reply:
@@ -103,6 +105,7 @@ async def change_event(context: Context, call: Call, body: asked.ChangeEventRequ
         policy_change(body.hold_policy),
         _sale_change(body),
         given_metadata(body.metadata),
+        place=place_change(body),
     )
 
 
@@ -137,8 +140,9 @@ async def change_session(context: Context, call: Call, body: asked.ChangeSession
     refuse_empty(body)
     starts_at = utc_or_none("starts_at", given_or_none(body.starts_at))
     change = editor_for(context, call, body).change_session
-    name, metadata = given_or_none(body.name), given_metadata(body.metadata)
-    return await edit(context, call, change, SessionId(call.path_id), name, starts_at, metadata)
+    values = (given_or_none(body.name), starts_at, given_metadata(body.metadata))
+    status = given_or_none(body.status)
+    return await edit(context, call, change, SessionId(call.path_id), *values, status)
 
 
 async def get_availability(context: Context, call: Call, _: NoFields) -> Reply:

@@ -129,6 +129,7 @@ _PARTS = (
         not_found=refusals.session_not_found(),
         change=handlers.change_session,
         changes=structs.ChangeSessionRequest,
+        change_refusals=(_C.INVALID_SESSION_STATE,),
     ),
     _Part(
         path="/api/pools",

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.catalog.layout import Numbering
-from holdfast.domain.catalog.model import EventStatus
+from holdfast.domain.catalog.model import EventStatus, SessionStatus
 from holdfast.domain.catalog.seat_import import (
     BLOCKS_PER_IMPORT_MAX,
     SEATS_PER_IMPORT_MAX,
@@ -28,6 +28,8 @@ from holdfast.entrypoints.api.http.fields import (
     StartsBefore,
     StartsFrom,
     TicketTypeRef,
+    TimeZone,
+    Venue,
 )
 from holdfast.entrypoints.api.http.shapes import CreatedQuery, PageQuery, RequestShape
 
@@ -62,10 +64,13 @@ class CreateEventRequest(RequestShape, frozen=True):
     sale_starts_at: Moment | None = None
     sale_ends_at: Moment | None = None
     metadata: MetadataTexts | None = None
+    venue: Venue | None = None
+    time_zone: TimeZone | None = None
 
 
 class ChangeEventRequest(RequestShape, frozen=True):
-    """Omitted fields stay unchanged. A time of null opens that end of the sale."""
+    """Omitted fields stay unchanged. A time of null opens that end of the sale; null clears the
+    venue or the time zone."""
 
     name: Name | UnsetType = UNSET
     hold_policy: PolicyChangeRequest | UnsetType = UNSET
@@ -73,6 +78,8 @@ class ChangeEventRequest(RequestShape, frozen=True):
     sale_starts_at: Moment | UnsetType | None = UNSET
     sale_ends_at: Moment | UnsetType | None = UNSET
     metadata: ReplacingMetadata | UnsetType = UNSET
+    venue: Venue | UnsetType | None = UNSET
+    time_zone: TimeZone | UnsetType | None = UNSET
 
 
 class CreateSessionRequest(RequestShape, frozen=True):
@@ -83,8 +90,12 @@ class CreateSessionRequest(RequestShape, frozen=True):
 
 
 class ChangeSessionRequest(RequestShape, frozen=True):
+    """Omitted fields stay unchanged. A cancelled session sells nothing more and stays cancelled;
+    its holds and orders stay as they are until they are released and cancelled."""
+
     name: Name | UnsetType = UNSET
     starts_at: Moment | UnsetType = UNSET
+    status: SessionStatus | UnsetType = UNSET
     metadata: ReplacingMetadata | UnsetType = UNSET
 
 

@@ -19,6 +19,7 @@ from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.engine import Submit
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.mails.templates import MailTemplateStore
 from holdfast.ports.members import MemberStore
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
@@ -55,6 +56,7 @@ class Context:
     audit: AuditReader
     keys: KeyStore
     organizations: OrganizationStore
+    mail_templates: MailTemplateStore
     holders: HolderAccess
     forgetting: ForgettingStore
     session_events: SessionEvents

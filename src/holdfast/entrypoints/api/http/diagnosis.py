@@ -72,7 +72,7 @@ class _Diagnosis:
             allowed = ", ".join(names) or "none"
             yield FieldError(here, "unknown_field", f"Contains an unknown field; known: {allowed}")
         hints = _hints(struct)
-        for field in msgspec.structs.fields(struct):
+        for field in _fields(struct):
             name = field.encode_name
             field_path = f"{path}.{name}" if path else name
             if name in value:
@@ -104,6 +104,11 @@ class _Diagnosis:
         return True
 
 
+@cache  # msgspec evaluates the annotations anew for each call
+def _fields(struct: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(struct)
+
+
 @cache
 def _hints(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
     return get_type_hints(struct, include_extras=True)
@@ -112,8 +117,7 @@ def _hints(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
 @cache
 def _kinds(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
     hints = _hints(struct)
-    fields = msgspec.structs.fields(struct)
-    return {field.encode_name: _unwrapped(hints[field.name]).kind for field in fields}
+    return {field.encode_name: _unwrapped(hints[field.name]).kind for field in _fields(struct)}
 
 
 def _unwrapped(hint: Any) -> _Expected:

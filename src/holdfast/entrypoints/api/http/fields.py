@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
+from holdfast.domain.catalog.model import VENUE_LENGTH_MAX, VENUE_RULE
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.ids import BlockId, EventId, HoldId, SeatId, SessionId, TicketTypeId
 from holdfast.domain.values import (
@@ -16,6 +17,8 @@ from holdfast.domain.values import (
     METADATA_TEXT_LENGTH_MAX,
     MINOR_UNITS_MAX,
     QUANTITY_MAX,
+    TIME_ZONE_LENGTH_MAX,
+    TIME_ZONE_RULE,
     USER_ID_LENGTH_MAX,
 )
 from holdfast.entrypoints.api.http.codes import ProblemCode
@@ -25,9 +28,9 @@ NAME_LENGTH_MAX = 200
 CAPACITY_MAX = 1_000_000_000
 CURSOR_LENGTH_MAX = 32
 REFERENCE_LENGTH_MAX = 20
-# URLs end up in logs and browser histories, so a search for an address has it in a header.
-EMAIL_FIELD = "customer_email"
-EMAIL_HEADER = "X-Customer-Email"
+# URLs end up in logs and browser histories, so a search for an address, or for the code of a ticket
+# (which admits people), has it in a header. By the field of the query.
+HEADER_OF_FIELD = {"customer_email": "X-Customer-Email", "ticket_code": "X-Ticket-Code"}
 CURSOR_MESSAGE = "Use next_cursor of the previous page, unchanged"
 
 
@@ -104,6 +107,28 @@ Currency: TypeAlias = Annotated[
         description="ISO 4217.",
         examples=["EUR"],
         extra=ruled(ProblemCode.INVALID_CURRENCY, "Currency must be a three-letter ISO 4217 code"),
+    ),
+]
+Venue: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=VENUE_LENGTH_MAX,
+        pattern=r"\S",
+        description="Where the event takes place, for e-mails.",
+        examples=["Harbour Hall, 1 Harbour Street"],
+        extra={"message": f"venue {VENUE_RULE}"},
+    ),
+]
+TimeZone: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=TIME_ZONE_LENGTH_MAX,
+        description="Time zone of the event, for the times in e-mails. Without one, it is the "
+        "organization's.",
+        examples=["Europe/Berlin"],
+        extra={"message": f"time_zone {TIME_ZONE_RULE}"},
     ),
 ]
 Capacity: TypeAlias = Annotated[int, Meta(ge=0, le=CAPACITY_MAX, examples=[500])]

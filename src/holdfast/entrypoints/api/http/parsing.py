@@ -14,7 +14,7 @@ from starlette.types import Receive
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.diagnosis import explain, typed
 from holdfast.entrypoints.api.http.exchange import Call
-from holdfast.entrypoints.api.http.fields import EMAIL_FIELD, EMAIL_HEADER
+from holdfast.entrypoints.api.http.fields import HEADER_OF_FIELD
 from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid
 from holdfast.entrypoints.api.http.shapes import NoFields
 
@@ -23,7 +23,7 @@ BODY_SECONDS_MAX = 10.0
 QUERY_BYTES_MAX = 4 * 1024
 _JSON = b"application/json"
 _CSV = b"text/csv"
-_EMAIL_HEADER = EMAIL_HEADER.lower().encode()
+_HEADERS = [(field, name, name.lower().encode()) for field, name in HEADER_OF_FIELD.items()]
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -183,16 +183,18 @@ def path_id(text: str) -> UUID | None:
 
 
 def parse_query(call: Call, struct: type[S]) -> S:
-    """The query, and the address in its header as if it were a part of it."""
+    """The query, and what is sent in headers as if it were a part of it."""
     values = _query_values(call.query_string)
-    takes_email = EMAIL_FIELD in struct.__struct_fields__
-    if takes_email and EMAIL_FIELD in values:
-        raise _misplaced(f"Send it as the header {EMAIL_HEADER}, not in the URL")
-    email = call.headers.get(_EMAIL_HEADER)
-    if email is not None:
-        if not takes_email:
-            raise _misplaced(f"Omit the header {EMAIL_HEADER}: this call does not search for it")
-        values[EMAIL_FIELD] = email.decode("latin-1")
+    for field, name, header in _HEADERS:
+        is_taken = field in struct.__struct_fields__
+        if is_taken and field in values:
+            raise _misplaced(field, f"Send it as the header {name}, not in the URL")
+        value = call.headers.get(header)
+        if value is not None:
+            if not is_taken:
+                message = f"Omit the header {name}: this call does not search for it"
+                raise _misplaced(field, message)
+            values[field] = value.decode("latin-1")
     return _converted(values, struct)
 
 
@@ -201,8 +203,8 @@ def refuse_query(query_string: bytes) -> None:
     _converted(_query_values(query_string), NoFields)
 
 
-def _misplaced(message: str) -> Problem:
-    return invalid([FieldError(EMAIL_FIELD, "invalid_value", message)])
+def _misplaced(field: str, message: str) -> Problem:
+    return invalid([FieldError(field, "invalid_value", message)])
 
 
 def _converted(query: dict[str, str], struct: type[S]) -> S:

@@ -20,7 +20,10 @@ from holdfast.domain.group.outcomes import (
     CheckoutStarted,
     Converted,
     Expired,
+    Explained,
     Extended,
+    HoldPromoted,
+    OrderCancelled,
     Outcome,
     Placed,
     Promoted,
@@ -47,6 +50,7 @@ from holdfast.entrypoints.api.orders.answers import CheckoutAnswer, order_answer
 from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.catalog import CatalogOutcome
 from holdfast.ports.engine import Answer
+from holdfast.ports.mails.templates import MailText
 from holdfast.ports.paging import Page
 from holdfast.services.access.tokens import IssuedToken
 
@@ -58,6 +62,7 @@ AnyOutcome = (
     | ApiKey
     | IssuedKey
     | Organization
+    | MailText
     | Member
     | InvitedMember
     | IssuedToken
@@ -99,13 +104,14 @@ def answer_of(outcome: AnyOutcome) -> object:
             return import_answer(outcome)
         case CheckoutStarted():
             return started_answer(outcome)
-        case Converted():
+        case Converted() | OrderCancelled():
             return order_answer(outcome.order)
         case AlreadyConverted():
             raise AssertionError("the order has to be read")
         case (
             ApiKey()
             | Organization()
+            | MailText()
             | IssuedKey()
             | IssuedToken()
             | TokensRevoked()
@@ -117,6 +123,8 @@ def answer_of(outcome: AnyOutcome) -> object:
             | SeatsBlocked()
             | CartEmptied()
             | Promoted()
+            | HoldPromoted()
+            | Explained()
             | Refusal()
         ):
             raise AssertionError("this outcome has no answer")

@@ -189,7 +189,7 @@ class Endpoint:
             if self._context.rates.book.of:  # often nobody has limits
                 refusal = await self._context.rates.admit(call)
                 if refusal is not None:
-                    return refusal_reply(refusal, call.request_id)
+                    return await self._refused(call, refusal)
             if route.is_unsafe:
                 body = call.body
                 if body is None or len(body) > BODY_BYTES_MAX:
@@ -210,12 +210,23 @@ class Endpoint:
                 refuse_fields(given)
                 refusal = await self._refuse_outside(call)
             if refusal is not None:
-                return refusal_reply(refusal, call.request_id)
+                return await self._refused(call, refusal)
             return await route.handler(self._context, call, given)
         except Problem as problem:
             if problem.code is ProblemCode.VALIDATION_ERROR:
                 problem.code = route.invalid
+            await self._wait_to_refuse(call)
             raise
+
+    async def _refused(self, call: Call, refusal: Refusal) -> Reply:
+        await self._wait_to_refuse(call)
+        return refusal_reply(refusal, call.request_id)
+
+    async def _wait_to_refuse(self, call: Call) -> None:
+        """A client that ignores refusals sends the next request at once: without turns, a few
+        dozen of them would keep the event loop from other organizations."""
+        if hasattr(call, "principal"):
+            await self._context.turns.take(call.principal.organization_id)
 
     def _check_caller(self, call: Call, principal: Principal) -> None:
         route = self._route
@@ -239,7 +250,12 @@ class Endpoint:
         body = call.body
         if body is None or len(body) > BODY_BYTES_MAX:
             body = await self._read_body(call, receive)
-        return await self._route.handler(self._context, call, self._parse_body(call, body))
+        try:
+            given = self._parse_body(call, body)
+        except Problem:
+            await self._bearer.delay_stranger(call)
+            raise
+        return await self._route.handler(self._context, call, given)
 
     def _read_body(self, call: Call, receive: Receive) -> Awaitable[bytes]:
         return read_body(call, receive, self._route.body_bytes_max)

@@ -12,7 +12,7 @@ from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.catalog.examples import SEAT_LIST
 from holdfast.entrypoints.api.http.codes import KINDS, RETRY_LATER, RETRY_SOON, Code, ProblemCode
-from holdfast.entrypoints.api.http.fields import EMAIL_FIELD, EMAIL_HEADER
+from holdfast.entrypoints.api.http.fields import HEADER_OF_FIELD
 from holdfast.entrypoints.api.http.replies import ACCEPTED, OK
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.openapi.components import Components, Json, referenced
@@ -156,7 +156,7 @@ def openapi_document(routes: Sequence[Route[Any]]) -> Json:
                     "scheme": "bearer",
                     "description": "A holder token: `ht_test_...` or `ht_live_...`. For browsers: "
                     "it acts for one holder. Omit `user_id`, `customer_email` and "
-                    f"`{EMAIL_HEADER}`.",
+                    "`X-Customer-Email`.",
                 },
             },
         },
@@ -223,10 +223,10 @@ def _parameters(route: Route[Any]) -> Iterator[Json]:
     if route.query is not None:
         for name, schema in parameter_schemas(route.query).items():
             description = schema.pop("description")
-            is_header = name == EMAIL_FIELD
+            header = HEADER_OF_FIELD.get(name)
             yield {
-                "name": EMAIL_HEADER if is_header else name,
-                "in": "header" if is_header else "query",
+                "name": header or name,
+                "in": "header" if header else "query",
                 "required": False,
                 "description": description,
                 "schema": schema,

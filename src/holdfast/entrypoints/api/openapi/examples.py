@@ -10,6 +10,7 @@ from holdfast.entrypoints.api.catalog.examples import CATALOG_ANSWERS, CATALOG_R
 from holdfast.entrypoints.api.facts.examples import FACT_ANSWERS
 from holdfast.entrypoints.api.holds.answers import HoldAnswer, HoldPage, hold_answer
 from holdfast.entrypoints.api.keys.examples import KEY_ANSWERS, KEY_REQUESTS
+from holdfast.entrypoints.api.mails.examples import MAIL_ANSWERS, MAIL_REQUESTS
 from holdfast.entrypoints.api.members.examples import MEMBER_ANSWERS, MEMBER_REQUESTS
 from holdfast.entrypoints.api.openapi.example_values import NOW
 from holdfast.entrypoints.api.orders.examples import HELD, ORDER_ANSWERS, ORDER_REQUESTS, WAITING
@@ -36,6 +37,7 @@ ANSWERS: Mapping[type[Struct], Struct] = {
         *KEY_ANSWERS,
         *MEMBER_ANSWERS,
         *ORGANIZATION_ANSWERS,
+        *MAIL_ANSWERS,
         *TOKEN_ANSWERS,
         *PRIVACY_ANSWERS,
     )
@@ -58,6 +60,7 @@ for _name, _request in (
     *KEY_REQUESTS,
     *MEMBER_REQUESTS,
     *ORGANIZATION_REQUESTS,
+    *MAIL_REQUESTS,
     *TOKEN_REQUESTS,
     *PRIVACY_REQUESTS,
 ):

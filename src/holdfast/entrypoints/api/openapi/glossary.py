@@ -24,7 +24,9 @@ GLOSSARY: Mapping[str, str] = {
     "seat_id": "Id of the seat.",
     "seat_ids": "Ids of the seats.",
     "session_id": "Id of the session.",
+    "session_ids": "Ids of the sessions.",
     "ticket_id": "Id of the ticket.",
+    "ticket_ids": "Ids of the tickets.",
     "ticket_type_id": "Id of the ticket type.",
     # Names and places.
     "block_name": "Name of the block.",
@@ -59,6 +61,7 @@ GLOSSARY: Mapping[str, str] = {
     "amount": "Amount in minor units of the currency, such as cents.",
     "currency": "ISO 4217 code of the currency.",
     "payment_reference": "Id of the payment at your payment provider.",
+    "refund_reference": "Id of the refund at your payment provider.",
     "price": "Price of one ticket, in minor units of the currency.",
     "subtotal": "Price of the whole line, in minor units of the currency.",
     "total": "Sum of all lines, in minor units of the currency.",

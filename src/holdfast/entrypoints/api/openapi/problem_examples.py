@@ -9,6 +9,7 @@ from holdfast.domain import refusals
 from holdfast.domain.access.keys import KEYS_MAX
 from holdfast.domain.access.members import MEMBERS_MAX
 from holdfast.domain.access.rates import Rate
+from holdfast.domain.orders import refusals as of_orders
 from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.queues import QUEUES_MAX
@@ -42,6 +43,10 @@ _WITH_VALUES = (
     refusals.payment_refused("it is not the amount that is due"),
     refusals.already_paid(str(sale.ORDER)),
     refusals.amount_changed(13_500, "EUR"),
+    of_orders.order_changed(str(sale.ORDER), 2),
+    of_orders.order_already_cancelled(str(sale.ORDER)),
+    of_orders.ticket_already_void(str(sale.ORDER), [str(sale.TICKETS[0])]),
+    of_orders.invalid_ticket([1]),
     refusals.cart_of_another_session(str(sale.SESSION)),
     refusals.waiting_places_exceeded(4),
     refusals.too_many_queues(QUEUES_MAX),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, cast
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from msgspec import UNSET, Meta, Raw, UnsetType, json, structs
 from holdfast.domain.group.outcomes import CheckoutStarted
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import CheckoutId, OrderId
-from holdfast.domain.orders.order import Order, Ticket
+from holdfast.domain.orders.order import Order, OrderStatus, Ticket
 from holdfast.domain.slices import giving_way
 from holdfast.domain.values import Money
 from holdfast.entrypoints.api.holds.answers import (
@@ -33,22 +34,43 @@ from holdfast.ports.orders import SeenCheckout
 TICKETS_WRITTEN_AT_ONCE_MAX = 500
 
 
+class TicketStatus(StrEnum):
+    VALID = "valid"
+    VOID = "void"
+
+
 class TicketAnswer(AnswerShape, frozen=True):
+    """A `void` ticket was cancelled: its code admits nobody."""
+
     ticket_id: UUID
-    code: Annotated[str, Meta(description="Unguessable code that admits its bearer.")]
+    code: Annotated[
+        str, Meta(description="Unguessable code that admits its bearer while it is valid.")
+    ]
+    status: TicketStatus
     hold_id: UUID
     session_id: UUID
     ticket_type_id: UUID
     unit_price: int
     seat: LineSeatAnswer | UnsetType = UNSET
     attendee_name: Annotated[str, Meta(description="Name of the attendee.")] | UnsetType = UNSET
+    voided_at: Annotated[Moment, Meta(description="When it became void.")] | UnsetType = UNSET
+    refund_reference: str | UnsetType = UNSET
 
 
 class OrderAnswer(AnswerShape, frozen=True, kw_only=True):
     """One ticket per unit, in the order of holds and lines. After a late payment, `hold_ids` are
-    the holds that replace the expired ones."""
+    the holds that replace the expired ones. `total` is what was paid: cancelling does not change
+    it."""
 
     order_id: UUID
+    status: OrderStatus
+    version: int
+    references: Annotated[
+        list[str], Meta(description="Booking references: the short codes of its holds.")
+    ]
+    user_id: Annotated[str, Meta(description="Your id of the customer.")] | UnsetType = UNSET
+    event_ids: Annotated[list[UUID], Meta(description="The events of its tickets.")]
+    session_ids: Annotated[list[UUID], Meta(description="The sessions of its tickets.")]
     checkout_id: (
         Annotated[UUID, Meta(description="The completed checkout, if there was one.")] | UnsetType
     ) = UNSET
@@ -57,6 +79,9 @@ class OrderAnswer(AnswerShape, frozen=True, kw_only=True):
     total: int
     currency: str
     created_at: Moment
+    cancelled_at: (
+        Annotated[Moment, Meta(description="When its last valid ticket became void.")] | UnsetType
+    ) = UNSET
     metadata: dict[str, str] | UnsetType = UNSET
     tickets: list[TicketAnswer]
 
@@ -92,12 +117,19 @@ class DemoPaymentAnswer(AnswerShape, frozen=True):
 def order_answer(order: Order) -> OrderAnswer:
     return OrderAnswer(
         order_id=order.id,
+        status=order.status,
+        version=order.version,
+        references=list(order.references),
+        user_id=or_unset(order.holder.user_id),
+        event_ids=list(order.event_ids),
+        session_ids=list(order.session_ids),
         checkout_id=or_unset(order.checkout_id),
         hold_ids=list(order.hold_ids),
         payment_reference=or_unset(order.payment_reference),
         total=order.total.minor,
         currency=order.total.currency,
         created_at=utc(order.created_at),
+        cancelled_at=UNSET if order.cancelled_at is None else utc(order.cancelled_at),
         metadata=metadata_or_unset(order.metadata),
         tickets=_ticket_answers(order.tickets),
     )
@@ -143,14 +175,17 @@ def _checkout_answer(
 
 
 def _ticket_answer(ticket: Ticket) -> TicketAnswer:
-    attendee = ticket.attendee
+    attendee, voided = ticket.attendee, ticket.voided
     return TicketAnswer(
         ticket_id=ticket.id,
         code=ticket.code,
+        status=TicketStatus.VALID if voided is None else TicketStatus.VOID,
         hold_id=ticket.hold_id,
         session_id=ticket.session_id,
         ticket_type_id=ticket.ticket_type_id,
         unit_price=ticket.unit_price_minor,
         seat=UNSET if ticket.seat is None else line_seat_answer(ticket.seat),
         attendee_name=UNSET if attendee is None else or_unset(attendee.name),
+        voided_at=UNSET if voided is None else utc(voided.at),
+        refund_reference=UNSET if voided is None else or_unset(voided.refund_reference),
     )

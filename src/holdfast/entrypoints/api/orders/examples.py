@@ -68,6 +68,8 @@ _ORDER = Order(
     _PAYMENT,
     sale.CHECKOUT,
     Metadata({"invoice": "2026-0117"}),
+    references=(HELD.reference,),
+    event_ids=(sale.EVENT,),
 )
 _CONFIRMED = replace(_ORDER, checkout_id=None)
 _AUDITED = AuditEntry(
@@ -117,6 +119,14 @@ ORDER_REQUESTS: sale.Requests = (
             attendees=[structs.AttendeeRequest(name="Ada Lovelace"), None],
             metadata={"invoice": "2026-0117"},
         ),
+    ),
+    (
+        "the whole order",
+        structs.CancelOrderRequest(reason="The buyer fell ill", refund_reference="re_3MtwBwLk"),
+    ),
+    (
+        "one ticket",
+        structs.CancelOrderRequest(ticket_ids=[sale.TICKETS[1]], reason="Bought one too many"),
     ),
     ("paid", structs.DemoPaymentRequest(amount=9000, currency="EUR")),
     ("declined", structs.DemoPaymentRequest(amount=9000, currency="EUR", card="4000000000000002")),

@@ -2,13 +2,15 @@
 answer."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from holdfast.domain import refusals
-from holdfast.domain.group.outcomes import AlreadyConverted, Converted
-from holdfast.domain.ids import CheckoutId, HoldId, OrderId
+from holdfast.domain.group.outcomes import AlreadyConverted, Converted, OrderCancelled
+from holdfast.domain.ids import CheckoutId, HoldId, OrderId, TicketId
+from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
 from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
@@ -158,6 +160,7 @@ def _payment(call: Call, body: PayingRequest) -> Payment:
         call.origin,
         body.amount,
         principal.reach,
+        body.currency,
     )
 
 
@@ -172,16 +175,16 @@ async def _convert(
 async def _reply_to_sale(context: Context, call: Call, answer: Answer, show: Show) -> Reply:
     """A recorded answer was serialized by the engine. Otherwise a large order is serialized on a
     thread, to keep the event loop free."""
-    sold = answer.outcome if answer.body is None else None
+    done = answer.outcome if answer.body is None else None
     if (
-        isinstance(sold, Converted)
-        and len(sold.order.tickets) > answers.TICKETS_WRITTEN_AT_ONCE_MAX
+        isinstance(done, Converted | OrderCancelled)
+        and len(done.order.tickets) > answers.TICKETS_WRITTEN_AT_ONCE_MAX
     ):
         organization_id = call.principal.organization_id
         try:
             return await context.large.run(organization_id, reply_to, call, answer, show)
         except Problem:
-            pass  # the threads are busy, but a completed sale must not be answered with 503
+            pass  # the threads are busy, but what is done must not be answered with 503
     return reply_to(call, answer, show)
 
 
@@ -224,6 +227,23 @@ def _orders_reply(context: Context, call: Call, query: structs.OrdersQuery) -> R
     return reply_to_listing(call, found, answers.order_answer)
 
 
+async def cancel_order(context: Context, call: Call, body: structs.CancelOrderRequest) -> Reply:
+    ticket_ids = tuple(body.ticket_ids or ())
+    _refuse_doubled("ticket_ids", ticket_ids, "This ticket is listed twice")
+    key = idempotency_of(call, call.idempotency_key, body)
+    command = CancelOrder(
+        call.principal.organization_id,
+        OrderId(call.path_id),
+        ticket_ids,
+        replace(call.origin, reason=body.reason),
+        body.refund_reference,
+        body.version,
+        key,
+    )
+    answer = await context.engine.answer(command, partial(render, call) if key else None)
+    return await _reply_to_sale(context, call, answer, answer_of)
+
+
 async def pay_at_demo_till(context: Context, call: Call, body: structs.DemoPaymentRequest) -> Reply:
     assert context.demo_till is not None, "this route is served only with a demo till"
     amount = Money(body.amount, body.currency)
@@ -254,12 +274,15 @@ def _refuse_choice(body: structs.StartCheckoutRequest) -> None:
         raise invalid(
             [FieldError("hold_ids", code, "Give exactly one of hold_ids, cart_token and event_id")]
         )
-    hold_ids = body.hold_ids or []
-    doubled = [
-        FieldError(f"hold_ids[{position}]", "duplicate", "This hold is listed twice")
-        for position, hold_id in enumerate(hold_ids)
-        if hold_id in hold_ids[:position]
-    ]
+    _refuse_doubled("hold_ids", body.hold_ids or (), "This hold is listed twice")
+
+
+def _refuse_doubled(field: str, ids: Sequence[HoldId] | Sequence[TicketId], message: str) -> None:
+    seen, doubled = set[UUID](), []
+    for position, id_ in enumerate(ids):
+        if id_ in seen:
+            doubled.append(FieldError(f"{field}[{position}]", "duplicate", message))
+        seen.add(id_)
     if doubled:
         raise invalid(doubled)
 

@@ -117,6 +117,26 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         answer=answers.OrderAnswer,
         not_found=refusals.order_not_found(),
     ),
+    Route(
+        method="POST",
+        path="/api/orders/{order_id}/cancel",
+        attempt="order.cancel_failed",
+        scope=Scope.ORDERS_CANCEL,
+        summary="Cancel an order, or some of its tickets",
+        description="The tickets become void for good, and their places go to the waitlist or back "
+        "on sale. Holdfast moves no money: refund the payment yourself.",
+        returns="The order, with these tickets void.",
+        handler=handlers.cancel_order,
+        body=structs.CancelOrderRequest,
+        answer=answers.OrderAnswer,
+        not_found=refusals.order_not_found(),
+        refusals=(
+            _C.ORDER_ALREADY_CANCELLED,
+            _C.TICKET_ALREADY_VOID,
+            _C.INVALID_TICKET,
+            _C.ORDER_CHANGED,
+        ),
+    ),
 )
 
 # Served only with the demo payment provider.

@@ -4,12 +4,17 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
+from holdfast.domain.group.origin import REASON_LENGTH_MAX
+from holdfast.domain.ids import TicketId
 from holdfast.domain.orders.order import (
     ATTENDEE_NAME_LENGTH_MAX,
     HOLDS_PER_CHECKOUT_MAX,
     PAYMENT_REFERENCE_LENGTH_MAX,
+    REFUND_REFERENCE_LENGTH_MAX,
+    OrderStatus,
 )
 from holdfast.entrypoints.api.http.fields import (
+    AN_ID,
     Amount,
     CartToken,
     Currency,
@@ -24,6 +29,8 @@ from holdfast.entrypoints.api.http.fields import (
 from holdfast.entrypoints.api.http.shapes import CreatedQuery, RequestShape
 
 ATTENDEES_MAX = 1000
+TICKETS_NAMED_MAX = 1000
+TICKET_CODE_LENGTH_MAX = 100
 
 PaymentReference: TypeAlias = Annotated[
     str,
@@ -75,6 +82,9 @@ AmountPaid: TypeAlias = Annotated[
         "(409 `amount_changed`); if omitted, it is not checked."
     ),
 ]
+CurrencyPaid: TypeAlias = Annotated[
+    Currency, Meta(description="Currency of `amount`. It is checked like the amount.")
+]
 
 
 OrderMetadata: TypeAlias = Annotated[
@@ -85,6 +95,7 @@ OrderMetadata: TypeAlias = Annotated[
 class ConfirmHoldRequest(RequestShape, frozen=True):
     payment_reference: PaymentReference | None = None
     amount: AmountPaid | None = None
+    currency: CurrencyPaid | None = None
     attendees: Attendees | None = None
     metadata: OrderMetadata | None = None
 
@@ -112,14 +123,76 @@ class StartCheckoutRequest(RequestShape, frozen=True):
 class CompleteCheckoutRequest(RequestShape, frozen=True):
     payment_reference: PaymentReference
     amount: AmountPaid | None = None
+    currency: CurrencyPaid | None = None
     attendees: Attendees | None = None
     metadata: OrderMetadata | None = None
 
 
+CancelReason: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=REASON_LENGTH_MAX,
+        pattern=r"\S",
+        description="Why, for the audit log and your own services. The buyer is not told.",
+        examples=["The buyer fell ill"],
+        extra={"message": f"Must be 1 to {REASON_LENGTH_MAX} characters and not blank"},
+    ),
+]
+RefundReference: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=REFUND_REFERENCE_LENGTH_MAX,
+        pattern=r"\S",
+        examples=["re_3MtwBwLkdIwHu7ix1aJ8yVqF"],
+        extra={"message": f"Must be 1 to {REFUND_REFERENCE_LENGTH_MAX} characters and not blank"},
+    ),
+]
+OrderVersion: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=2**31 - 1,
+        description="`version` of the order as you read it. If it has changed since, nothing is "
+        "cancelled (409 `order_changed`).",
+    ),
+]
+TicketCode: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=TICKET_CODE_LENGTH_MAX,
+        description="Code of one of its tickets.",
+        examples=["0R3N7C2KQ5W8Y1D4F6H9J0M2P4"],
+    ),
+]
+
+
+class CancelOrderRequest(RequestShape, frozen=True):
+    """Without `ticket_ids`, all tickets that are still valid become void."""
+
+    reason: CancelReason
+    ticket_ids: (
+        Annotated[
+            list[Annotated[TicketId, AN_ID]],
+            Meta(
+                min_length=1,
+                max_length=TICKETS_NAMED_MAX,
+                description="The tickets to cancel; omit it to cancel the whole order.",
+            ),
+        ]
+        | None
+    ) = None
+    refund_reference: RefundReference | None = None
+    version: OrderVersion | None = None
+
+
 class OrdersQuery(CreatedQuery, frozen=True):
     """`hold_id` and `reference` find the order of a hold, `payment_reference` that of a payment,
-    `event_id` and `session_id` the orders with a ticket for it."""
+    `ticket_code` that of a ticket, `event_id` and `session_id` the orders with a ticket for it."""
 
+    status: OrderStatus | UnsetType = UNSET
     event_id: EventRef | UnsetType = UNSET
     session_id: SessionRef | UnsetType = UNSET
     customer_email: Email | UnsetType = UNSET
@@ -127,6 +200,7 @@ class OrdersQuery(CreatedQuery, frozen=True):
     hold_id: HoldRef | UnsetType = UNSET
     reference: Reference | UnsetType = UNSET
     payment_reference: PaymentReference | UnsetType = UNSET
+    ticket_code: TicketCode | UnsetType = UNSET
 
 
 class DemoPaymentRequest(RequestShape, frozen=True):

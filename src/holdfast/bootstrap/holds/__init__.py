@@ -1,0 +1,1 @@
+"""Holds at the command line."""

@@ -1,0 +1,1 @@
+"""Orders at the command line."""

@@ -1,0 +1,68 @@
+"""The cancellation of tickets of an order, and the places that return to sale with it.
+
+The holds stay converted, as the history of the sale. A place goes back to the pools that its line
+drew from, even if the catalog has changed since.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from holdfast.domain.group.origin import Origin
+from holdfast.domain.holds.hold import Hold, Line
+from holdfast.domain.ids import HoldKey, PoolId, SeatId, SessionKey, TicketId
+from holdfast.domain.immutable import immutable
+from holdfast.domain.orders.order import Order, Ticket, Voiding, units_of_holds
+from holdfast.domain.slices import giving_way
+from holdfast.domain.values import Money
+
+
+class SoldPlace(NamedTuple):
+    """A ticket, and the hold and line that it was made from."""
+
+    ticket: Ticket
+    hold: Hold
+    line: Line
+
+
+def places_of(order: Order, holds: Mapping[HoldKey, Hold]) -> dict[TicketId, SoldPlace]:
+    """The places of all tickets. The holds of the order must be among `holds`."""
+    sold = units_of_holds(holds[order.organization_id, hold_id] for hold_id in order.hold_ids)
+    places = zip(order.tickets, sold, strict=True)
+    return {ticket.id: SoldPlace(ticket, hold, line) for ticket, (hold, line) in giving_way(places)}
+
+
+@immutable
+class Cancellation:
+    """An order before and after some of its tickets became void, and the places that return."""
+
+    before: Order
+    after: Order
+    voiding: Voiding
+    places: tuple[SoldPlace, ...]
+    first_hold: Hold  # of the order: facts and audit records name it
+    origin: Origin
+    # Seats that an operator blocked after the sale: they return, but stay blocked.
+    blocked: frozenset[SeatId] = frozenset()
+
+    @property
+    def amount(self) -> Money:
+        """What the void tickets had cost."""
+        minor = sum(place.ticket.unit_price_minor for place in self.places)
+        return Money(minor, self.after.total.currency)
+
+    @property
+    def session_keys(self) -> set[SessionKey]:
+        return {place.hold.session_key for place in self.places}
+
+    @property
+    def seat_ids(self) -> list[SeatId]:
+        return [place.line.seat.id for place in self.places if place.line.seat is not None]
+
+    def units_by_pool(self) -> Counter[PoolId]:
+        return Counter(pool_id for place in self.places for pool_id in place.line.pool_ids)
+
+    def fact_version(self, hold: Hold) -> int:
+        """The version of the facts about a hold. A converted hold never changes again, so the
+        cancellations of its order continue its versions."""
+        return hold.version + self.after.version - 1

@@ -1,0 +1,34 @@
+"""The refusals of cancellations: order_changed, order_already_cancelled, ticket_already_void and
+invalid_ticket."""
+
+from collections.abc import Iterable, Sequence
+
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.refusal_codes import RefusalCode as Code
+from holdfast.domain.values import JsonValue
+
+
+def order_changed(order_id: str, version: int) -> Refusal:
+    message = "Somebody else has changed this order meanwhile. Read it again"
+    return Refusal(Code.ORDER_CHANGED, message, {"order_id": order_id, "version": version})
+
+
+def order_already_cancelled(order_id: str) -> Refusal:
+    message = "This order is already cancelled"
+    return Refusal(Code.ORDER_ALREADY_CANCELLED, message, {"order_id": order_id})
+
+
+def ticket_already_void(order_id: str, ticket_ids: Sequence[str]) -> Refusal:
+    message = "Some of these tickets are already void. Nothing was cancelled"
+    details: dict[str, JsonValue] = {"order_id": order_id, "ticket_ids": list(ticket_ids)}
+    return Refusal(Code.TICKET_ALREADY_VOID, message, details)
+
+
+def invalid_ticket(positions: Iterable[int]) -> Refusal:
+    """`positions` are those of tickets that are not in the order."""
+    message = "Ticket not found in this order"
+    errors: list[JsonValue] = [
+        {"field": f"ticket_ids[{position}]", "code": "invalid_ticket", "message": message}
+        for position in positions
+    ]
+    return Refusal(Code.INVALID_TICKET, message, {"errors": errors})

@@ -1,0 +1,1 @@
+"""Lists as CSV files, read and sent page by page."""

@@ -1,0 +1,110 @@
+"""What an action on a hold would do, in words, before the person confirms it."""
+
+from collections import Counter
+from typing import Any
+
+from django.db.models import OuterRef, Subquery
+from django.utils.text import get_text_list
+
+from holdfast.adapters.postgres.models import HoldLine, Seat, WaitingPlace
+from holdfast.domain.group.transitions import FactType
+from holdfast.entrypoints.admin.display import amount, redacted, shown_time
+from holdfast.entrypoints.admin.waitlist.positions import shown_positions
+from holdfast.ports.facts.deliveries import NOTIFICATIONS
+
+
+def extension(hold: Any) -> str:
+    return _sentences(
+        f"Keeps {places(hold)} for {holder(hold)} beyond {shown_time(hold.expires_at)} UTC, even"
+        " beyond the limits of the policy.",
+        "Nobody else can have them meanwhile.",
+        _told(hold, FactType.HOLD_EXTENDED),
+    )
+
+
+def release(hold: Any) -> str:
+    return _sentences(
+        f"Frees {places(hold)} immediately.", _next(hold), _told(hold, FactType.HOLD_CANCELLED)
+    )
+
+
+def removal(hold: Any) -> str:
+    position = shown_positions([hold]).get((hold.organization_id, hold.id), "-")
+    return _sentences(
+        f"Takes {holder(hold)} off the waitlist, now at position {position} for {places(hold)}.",
+        "This cannot be undone: joining again means joining at the end.",
+        _told(hold, FactType.HOLD_CANCELLED),
+    )
+
+
+def expiry(hold: Any) -> str:
+    return _sentences(
+        f"Frees {places(hold)} immediately, as if the time were up.",
+        _next(hold),
+        "The buyer can ask for the same again, and may still pay late if the policy allows it.",
+        _told(hold, FactType.HOLD_EXPIRED),
+    )
+
+
+def move(hold: Any) -> str:
+    total = amount(hold.total_minor, hold.currency)
+    return _sentences(
+        "Exchanges the seats that you choose for others in one step, or changes nothing.",
+        "The old seats are free immediately.",
+        _next(hold),
+        f"The total stays {total}, and the hold still ends at {shown_time(hold.expires_at)} UTC.",
+        _told(hold, FactType.HOLD_CHANGED),
+    )
+
+
+def places(hold: Any) -> str:
+    """For example `2 seats in Parterre and 3 tickets (Standing)`."""
+    own = {"organization_id": hold.organization_id, "hold_id": hold.id}
+    lines: Any = HoldLine.objects.filter(**own, removed_version=None).order_by("position")
+    block = Subquery(
+        Seat.objects.filter(
+            organization_id=OuterRef("organization_id"), id=OuterRef("seat_id")
+        ).values("block__name")
+    )
+    found = Counter[tuple[str | None, str]]()
+    for in_block, ticket_type, quantity in lines.annotate(in_block=block).values_list(
+        "in_block", "ticket_type__name", "quantity"
+    ):
+        found[in_block, "" if in_block else ticket_type] += quantity
+    return get_text_list(
+        [
+            f"{_counted(quantity, 'seat')} in {in_block}"
+            if in_block
+            else f"{_counted(quantity, 'ticket')} ({ticket_type})"
+            for (in_block, ticket_type), quantity in found.items()
+        ],
+        "and",
+    )
+
+
+def holder(hold: Any) -> str:
+    """The holder, as far as everybody here may know."""
+    return redacted(hold.email or hold.user_id)
+
+
+def _next(hold: Any) -> str:
+    own = {"organization_id": hold.organization_id, "session_id": hold.session_id}
+    if WaitingPlace.objects.filter(**own).exclude(hold_id=hold.id).exists():
+        return "Parties on the waitlist get them first, in their order."
+    return "Nobody is on the waitlist, so they go back on sale."
+
+
+def _told(hold: Any, fact: FactType) -> str:
+    """Whether the buyer gets an e-mail about it."""
+    is_wanted = fact is not FactType.HOLD_EXPIRED or hold.organization.mail_when_expired
+    if hold.email is not None and is_wanted and fact in NOTIFICATIONS.types:
+        return f"{redacted(hold.email)} gets an e-mail, if e-mails are turned on."
+    return "The buyer gets no e-mail about this."
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _sentences(*parts: str) -> str:
+    return " ".join(parts)

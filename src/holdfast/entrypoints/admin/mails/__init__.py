@@ -1,0 +1,1 @@
+"""E-mails to buyers: their texts, and sending one again."""

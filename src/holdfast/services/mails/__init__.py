@@ -1,0 +1,1 @@
+"""E-mails to buyers: the texts of organizations, and mails that staff send again."""

@@ -1,0 +1,105 @@
+"""Sends an e-mail to a buyer again. The request is a fact: the notifier sends the mail, once, when
+the mail server is available. Every call blocks."""
+
+import structlog
+from uuid_utils.compat import uuid7
+
+from holdfast.domain import refusals
+from holdfast.domain.group.origin import Origin
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.ids import HoldId, OrganizationId
+from holdfast.domain.immutable import immutable
+from holdfast.domain.mails.kinds import MailKind
+from holdfast.domain.mails.resend import (
+    MailRequest,
+    has_changed,
+    mail_about,
+    nothing_to_confirm,
+    paid_late,
+)
+from holdfast.domain.orders.order import OrderStatus, revival_id
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import EmailAddress
+from holdfast.ports.holds import HoldReader, SeenHold
+from holdfast.ports.mails.requests import MailRequestStore
+from holdfast.ports.orders import OrderReader
+from holdfast.ports.store import StoreError
+from holdfast.services.failures import refusal_for
+from holdfast.services.reads import found, read
+
+_log = structlog.get_logger("holdfast.mails")
+
+
+@immutable
+class Offer:
+    """The mail that would be sent, and to whom."""
+
+    kind: MailKind
+    to: EmailAddress
+
+
+@immutable
+class MailDesk:
+    holds: HoldReader
+    orders: OrderReader
+    requests: MailRequestStore
+
+    def offer(self, organization_id: OrganizationId, hold_id: HoldId) -> Offer | Refusal:
+        seen = self._seen(organization_id, hold_id)
+        return seen if isinstance(seen, Refusal) else self._offer(seen)
+
+    def resend(
+        self, organization_id: OrganizationId, hold_id: HoldId, kind: MailKind, origin: Origin
+    ) -> Refusal | None:
+        """`kind` is the mail that the person was offered."""
+        seen = self._seen(organization_id, hold_id)
+        if isinstance(seen, Refusal):
+            return seen
+        offer = self._offer(seen)
+        if isinstance(offer, Refusal):
+            return offer
+        if offer.kind is not kind:
+            return has_changed()
+        request = MailRequest(uuid7(), kind, hold_id, seen.hold.order_id)
+        try:
+            return self.requests.add(organization_id, request, origin)
+        except StoreError as error:
+            _log.error("mail.resend_failed", problem=error.problem)
+            return refusal_for(error)
+
+    def _seen(self, organization_id: OrganizationId, hold_id: HoldId) -> SeenHold | Refusal:
+        return found(lambda: self.holds.hold(organization_id, hold_id), refusals.hold_not_found)
+
+    def _offer(self, seen: SeenHold) -> Offer | Refusal:
+        hold = seen.hold
+        kind = mail_about(hold, seen.at)
+        if isinstance(kind, Refusal):
+            return kind
+        if kind is MailKind.EXPIRED:
+            paid = read(lambda: is_paid_late(self.holds, hold))
+            if isinstance(paid, Refusal):
+                return paid
+            if paid:
+                return paid_late()
+        if kind is MailKind.CONFIRMATION:
+            is_cancelled = read(lambda: self._is_cancelled(hold))
+            if isinstance(is_cancelled, Refusal):
+                return is_cancelled
+            if is_cancelled:
+                return nothing_to_confirm()
+        assert hold.holder.email is not None
+        return Offer(kind, hold.holder.email)
+
+    def _is_cancelled(self, hold: Hold) -> bool:
+        if hold.order_id is None:
+            return False
+        order = self.orders.order(hold.organization_id, hold.order_id)
+        return order is not None and order.status is OrderStatus.CANCELLED
+
+
+def is_paid_late(holds: HoldReader, hold: Hold) -> bool:
+    """Whether another hold has replaced it after its end, and was paid for: the buyer has the
+    tickets."""
+    seen = holds.hold(hold.organization_id, revival_id(hold.id))
+    # Clients choose ids, and can derive this one.
+    return seen is not None and seen.hold.revives == hold.id

@@ -1,0 +1,144 @@
+"""Cancelling an event or a session in the admin, with its orders and holds."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.hashers import MD5PasswordHasher
+from django.test import Client
+
+from holdfast.adapters.postgres.catalog.store import PostgresCatalog
+from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.orders.order import Order, OrderStatus
+from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.domain.values import EmailAddress, Holder
+from holdfast.entrypoints.admin.apps import AdminConfig
+from holdfast.services.orders import clearing
+from tests.contract.asking import converted, placed, refused
+from tests.pages.desk import Desk, opened, text_of
+from tests.pages.sales import Sale
+from tests.pages.staff import browser_of
+from tests.support.people import PASSWORD, add_staff
+
+_HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
+ANN = Holder(EmailAddress("ann@example.com"))
+
+
+@pytest.fixture
+def desk(
+    database_url: str, database: Database, sale: Sale, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Desk]:
+    """After the sale, whose services know no engine."""
+    for desk in opened(database_url, monkeypatch):
+        monkeypatch.setattr(
+            AdminConfig.services, "catalog", PostgresCatalog(database), raising=False
+        )
+        yield desk
+
+
+@pytest.fixture
+def order(desk: Desk) -> Order:
+    seats = desk.venue.seats("Parterre A 1", "Parterre A 2", holder=ANN)
+    return converted(desk.engine, desk.venue.convert(placed(desk.engine, seats).id)).order
+
+
+@pytest.fixture
+def hold(desk: Desk) -> Hold:
+    return placed(desk.engine, desk.venue.place(("Standing", 2), holder=ANN))
+
+
+def url(desk: Desk, model: str, name: str) -> str:
+    row_id: Any = desk.venue.session_id
+    if model == "event":
+        with desk.world.connected() as connection:
+            query = "SELECT event_id FROM session WHERE organization_id = %s AND id = %s"
+            found = connection.execute(query, [desk.venue.organization_id, row_id]).fetchone()
+        assert found is not None
+        (row_id,) = found
+    return f"/admin/holdfast/{model}/{row_id}/{name}/"
+
+
+def confirm(client: Client, desk: Desk, model: str, name: str, **given: Any) -> Any:
+    form = {"reason": "The band is ill", **given}
+    answer = client.post(url(desk, model, name), form, follow=True)
+    assert answer.status_code == 200
+    return answer
+
+
+def continued(client: Client, desk: Desk, model: str) -> tuple[str, int]:
+    """Press Continue until it is done; the last page, and how many requests it took."""
+    answer = confirm(client, desk, model, "clear")
+    for requests in range(1, 50):
+        if b"holdfast/continue.js" not in answer.content:
+            return text_of(answer), requests
+        assert "Leave this page open until it is done." in text_of(answer)
+        form = dict(_HIDDEN.findall(answer.content.decode()))
+        answer = client.post(url(desk, model, "clear"), form, follow=True)
+    raise AssertionError("it never ends")
+
+
+@pytest.fixture
+def one_step_at_a_time(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.entrypoints.admin.catalog.clearing.SECONDS_PER_REQUEST", 0)
+    monkeypatch.setattr(clearing, "HOLDS_PER_STEP", 1)
+
+
+@pytest.mark.usefixtures("one_step_at_a_time")
+@pytest.mark.parametrize("model", ["event", "session"])
+def test_a_cancelled_sale_offers_to_cancel_its_orders_and_holds(
+    operator: Client, desk: Desk, order: Order, hold: Hold, model: str
+) -> None:
+    asked = text_of(operator.get(url(desk, model, "cancel")))
+    assert "has 1 live hold and 1 order" in asked
+    offered = text_of(confirm(operator, desk, model, "cancel"))
+    assert "is cancelled." in offered
+    assert "Cancel the orders and holds of" in offered
+    assert desk.now(hold).occupies_places(), "nothing is cancelled before it is confirmed"
+    text, requests = continued(operator, desk, model)
+    assert requests > 1
+    assert "Released 1 hold and cancelled 1 order with 2 tickets." in text
+    assert desk.now(hold).is_cancelled()
+    assert desk.world.orders(desk.venue)[order.id].status is OrderStatus.CANCELLED
+    code = refused(desk.engine, desk.venue.place(("Standing", 1))).code
+    assert code is RefusalCode.EVENT_UNAVAILABLE
+    with desk.world.connected() as connection:
+        audited = connection.execute(
+            "SELECT count(*) FROM audit WHERE organization_id = %s AND seat_id IS NULL"
+            " AND action IN ('order.cancelled', 'hold.cancelled')"
+            " AND new ->> 'reason' = 'The band is ill'",
+            [desk.venue.organization_id],
+        ).fetchone()
+    assert audited == (2,)
+
+
+def test_a_sale_that_goes_on_is_not_cleared(
+    operator: Client, desk: Desk, order: Order, hold: Hold
+) -> None:
+    text = text_of(confirm(operator, desk, "session", "clear"))
+    assert "Cancel it first: otherwise its places would be sold again." in text
+    assert desk.now(hold).occupies_places()
+
+
+def test_a_made_up_position_changes_nothing(
+    operator: Client, desk: Desk, order: Order, hold: Hold
+) -> None:
+    confirm(operator, desk, "session", "cancel")
+    for position in ("x", "9 9", "1 2026-01-01 x"):
+        text = text_of(confirm(operator, desk, "session", "clear", position=position))
+        assert "Open this page again." in text
+    assert desk.now(hold).occupies_places()
+
+
+@pytest.mark.parametrize("role", ["support", "viewer"])
+def test_only_people_who_may_change_the_catalog_cancel_a_session(
+    database_url: str, desk: Desk, hold: Hold, role: str
+) -> None:
+    hashed = MD5PasswordHasher().encode(PASSWORD, "s" * 32)
+    client = browser_of(add_staff(database_url, str(desk.venue.organization_id), role, hashed))
+    for name in ("cancel", "clear"):
+        assert client.get(url(desk, "session", name)).status_code == 403
+        form = {"reason": "The band is ill"}
+        assert client.post(url(desk, "session", name), form).status_code == 403
+    assert desk.now(hold).occupies_places()
