@@ -172,7 +172,7 @@ def test_of_two_people_on_the_same_hold_the_second_is_told(
     first.page.get_by_role("button", name="Release").click()
     expect(first.page.get_by_text("Released. Its places are free.")).to_be_visible()
     second.page.get_by_role("button", name="Release").click()
-    told = second.page.get_by_text("This hold has changed meanwhile")
+    told = second.page.get_by_text("the hold is no longer as you saw it")
     expect(told).to_contain_text("released by member staff-")
     expect(told).to_contain_text("buyer called")
     look(second, tmp_path, "second")

@@ -119,14 +119,6 @@ class Owner:
             )
         ]
 
-    def sell(self, seat_id: str) -> None:
-        """Mark one held seat as sold in its row, because a hold can only be paid as a whole."""
-        self.run(
-            "UPDATE seat SET status = 'sold', held_until = NULL, version = version + 1,"
-            " changed_xid = pg_current_xact_id() WHERE id = %s AND status = 'held'",
-            seat_id,
-        )
-
     def failed_attempts(self, organization_id: str) -> list[tuple[str, str]]:
         """Action and code of each refused attempt; they are written asynchronously."""
         query = (

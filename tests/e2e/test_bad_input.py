@@ -14,6 +14,7 @@ import pytest
 from holdfast.entrypoints.api.routes import ROUTES
 from tests.e2e.answers import problem_of
 from tests.e2e.owner import Owner
+from tests.support.databases import DatabaseFactory
 from tests.support.platform import EMAIL_HEADER, Json, Platform, Sale, new_platform
 from tests.support.servers import RunningServer
 
@@ -58,13 +59,27 @@ class Guarded:
 
 
 @pytest.fixture(scope="module")
-def guarded(server: RunningServer) -> Guarded:
+def server(
+    databases: DatabaseFactory, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
+    """A server of their own: in the shared log, other tests' tracebacks would count as theirs."""
+    with RunningServer(databases.fresh(), tmp_path_factory.mktemp("bad-input") / "log") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def owner(server: RunningServer) -> Owner:
+    return Owner(server.database_url)
+
+
+@pytest.fixture(scope="module")
+def guarded(server: RunningServer, owner: Owner) -> Guarded:
     """One stall for all these tests, since none of them may change anything."""
     platform = new_platform(server.base_url, server.database_url)
     sale = platform.on_sale(5)
     hold = platform.place(sale, 2)
     assert hold.status_code == 201
-    rows = Owner(server.database_url).everything(platform.organization_id)
+    rows = owner.everything(platform.organization_id)
     return Guarded(Stall(platform, sale, hold.json()["hold_id"]), rows)
 
 

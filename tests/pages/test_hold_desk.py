@@ -254,7 +254,7 @@ def test_of_two_operators_the_second_is_told(
     released = desk.now(hold)
     for name, more in (("release", {}), ("expire", {}), ("extend", {"minutes": 5})):
         told = desk.confirm(operator, hold, name, seen=1, **more)
-        assert "This hold has changed meanwhile, so nothing was done now. At " in told
+        assert "Nothing was changed, because the hold is no longer as you saw it. At " in told
         at = f"{released.cancelled_at:%Y-%m-%d %H:%M:%S}"
         assert f"{at} UTC: released by member staff-" in told
         assert ": duplicate." in told
@@ -267,7 +267,7 @@ def test_a_stale_version_is_refused_and_can_be_confirmed_again(
     desk.confirm(operator, hold, "extend", minutes=5, reason="slow bank")
     changed = desk.now(hold)
     told = desk.confirm(operator, hold, "release", seen=1)
-    assert "This hold has changed meanwhile, so nothing was done now." in told
+    assert "Nothing was changed, because the hold is no longer as you saw it." in told
     assert f"extended by 5 minutes by operator {NAME}: slow bank" in told
     assert "Frees 2 seats in Parterre immediately." in told, "the form is shown again"
     assert desk.now(hold) == changed
@@ -285,7 +285,7 @@ def test_a_warning_to_the_buyer_does_not_make_the_version_stale(
     assert "Extended until" in told
     assert "About to expire" in told
     again = desk.confirm(operator, hold, "extend", seen=1, minutes=5)
-    assert "This hold has changed meanwhile" in again, "control: a real change"
+    assert "the hold is no longer as you saw it" in again, "control: a real change"
 
 
 def test_the_form_that_is_shown_again_has_the_current_version(

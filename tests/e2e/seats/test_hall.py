@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.answers import moment, problem_of
 from tests.e2e.owner import Owner
+from tests.e2e.paying import confirmed
 from tests.support.platform import Hall, Json, Platform
 
 
@@ -209,10 +210,9 @@ def test_a_first_capacity_needs_a_block_without_held_seats(
     assert pools(unreaped, hall.session_id) == [("Stalls", 3, 0)]
 
 
-def test_a_sold_seat_prevents_a_first_capacity(platform: Platform, owner: Owner) -> None:
+def test_a_sold_seat_prevents_a_first_capacity(platform: Platform) -> None:
     hall = platform.hall(1, 4)
-    assert hold(platform, hall, 0).status_code == 201
-    owner.sell(hall.seat_ids[0])
+    assert confirmed(platform, hold(platform, hall, 0).json()).status_code == 200
     problem = problem_of(change(platform, hall, capacity=3), 409, "capacity_in_use")
     assert problem["in_use"] == 1
 
@@ -251,8 +251,8 @@ def test_availability_distinguishes_held_sold_blocked_and_expired_seats(
     assert hold(unreaped, hall, 0, 1).status_code == 201
     unreaped_owner.let_pass(unreaped.organization_id, 601)
     assert offered(unreaped, hall.session_id) == {"Seat": (10, 0, 0, 10)}
-    assert hold(unreaped, hall, 2, 3, 4).status_code == 201
-    unreaped_owner.sell(hall.seat_ids[4])
+    assert hold(unreaped, hall, 2, 3).status_code == 201
+    assert confirmed(unreaped, hold(unreaped, hall, 4).json()).status_code == 200
     assert offered(unreaped, hall.session_id) == {"Seat": (10, 2, 1, 7)}
     blocked = {"seat_ids": [hall.seat_ids[4], hall.seat_ids[9]], "reason": "Camera"}
     assert unreaped.client.post(f"{seats}/block", json=blocked).status_code == 200

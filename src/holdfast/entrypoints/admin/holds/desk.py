@@ -256,8 +256,8 @@ def _in_words(hold: Any, refusal: Refusal | None) -> str:
         return f"The hold is {hold.status_now}. Nothing was changed."
     what = str(step)[0].lower() + str(step)[1:]
     return (
-        f"This hold has changed meanwhile, so nothing was done now. At {shown_time(step.at)} UTC:"
-        f" {what}."
+        "Nothing was changed, because the hold is no longer as you saw it."
+        f" At {shown_time(step.at)} UTC: {what}."
     )
 
 
