@@ -1,7 +1,7 @@
 Feature: Notices to the customer
   As a customer I want to be notified when my order is confirmed, and when my hold is about to
   expire. The order service confirms the payment through the message broker. As an organization I
-  want to write the texts myself, and my staff to send a mail again.
+  want to write the texts myself, and to let my staff send an e-mail again.
 
   Background:
     Given session "Friday" of event "Concert" has available tickets

@@ -17,7 +17,7 @@ RESENDS_SECONDS = 3_600
 
 @immutable
 class MailRequest:
-    """The mail about a hold, or about the order that it became, is to be sent again."""
+    """A request to send the mail about a hold, or about the order that it became, again."""
 
     id: UUID
     kind: MailKind
@@ -31,7 +31,7 @@ def is_payable(hold: Hold, now: datetime) -> bool:
 
 
 def had_places(hold: Hold) -> bool:
-    """Not if it left the waitlist before its turn."""
+    """False if it left the waitlist before its turn."""
     return hold.held_at is not None
 
 

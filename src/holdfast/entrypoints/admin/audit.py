@@ -168,7 +168,7 @@ SEARCHES: dict[str, tuple[str, str, Callable[[str], object]]] = {
 
 
 class InvalidSearch(Exception):
-    """A text that the filter cannot be. Says so to the person who entered it."""
+    """The text is no valid value of its filter. The message is for the person who entered it."""
 
 
 def asked_searches(request: HttpRequest) -> dict[str, str]:

@@ -1,5 +1,5 @@
-"""Limits how many pages Django makes at once. Each takes a thread and a connection to PostgreSQL: a
-few hundred open dashboards would leave none for anybody else."""
+"""Limits how many pages Django renders at once. Each takes a thread and a connection to PostgreSQL:
+a few hundred open dashboards would leave none for anybody else."""
 
 import asyncio
 from collections import Counter

@@ -132,7 +132,7 @@ def _moment(moment: datetime, time_zone: str, clock: str) -> str:
 
 
 def _left(seconds: int) -> str:
-    """`2 minutes` for 1:59 too; the text gives the exact deadline as well."""
+    """Rounded up: `2 minutes` for 1:59. The texts give the exact deadline as well."""
     return _counted(-(-seconds // 60), "minute") if seconds >= 60 else _counted(seconds, "second")
 
 

@@ -17,7 +17,7 @@ SESSIONS_COUNTED_MAX = 1_000
 
 @immutable
 class Step:
-    """`links` are (text, URL) of what to do, while it is missing."""
+    """`links`, as (text, URL), lead to the forms that complete a missing step."""
 
     text: str
     is_done: bool

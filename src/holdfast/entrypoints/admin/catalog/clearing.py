@@ -39,7 +39,7 @@ class CancelSessionForm(CatalogForm):
 
 
 class ClearForm(CatalogForm):
-    """`position` is where the next request goes on; the numbers say what is done so far."""
+    """`position` is where the next request continues; the numbers say what is done so far."""
 
     is_reason_required = True
     position = forms.CharField(required=False, widget=forms.HiddenInput())

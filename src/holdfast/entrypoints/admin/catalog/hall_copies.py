@@ -1,5 +1,5 @@
-"""Copies the hall of a session to further sessions, one after the other. A request copies for a few
-seconds; the page then shows the progress and goes on."""
+"""Copies the hall of a session to other sessions, one after the other. A request copies for a few
+seconds; the page then shows the progress and continues."""
 
 import time
 from collections.abc import Sequence

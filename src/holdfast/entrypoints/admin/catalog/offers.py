@@ -28,8 +28,8 @@ def _always(_row: Any) -> bool:
 
 @immutable
 class Offer:
-    """A page that changes something of a row: its path, the text of its button, and for which rows
-    it is offered."""
+    """A page that changes a row: its path, the text of its button, and the rows that it is offered
+    for."""
 
     name: str
     text: str
@@ -114,7 +114,7 @@ class CatalogAdmin(ReadOnlyAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """On to the form of the session or event that the list is filtered by. Without one, tell
+        """On to the form of the session or event that the list is filtered by. Without one, say
         where rows are added."""
         if not may_somewhere(request, Scope.CATALOG_WRITE):
             raise PermissionDenied

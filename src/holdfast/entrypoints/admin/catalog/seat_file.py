@@ -1,5 +1,5 @@
-"""Seats from a CSV file: errors by line, then a preview, and nothing is written before that is
-confirmed."""
+"""Seats from a CSV file: errors by line, then a preview. Nothing is written until the person
+confirms it."""
 
 from typing import TYPE_CHECKING, Any
 

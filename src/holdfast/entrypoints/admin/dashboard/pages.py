@@ -73,7 +73,7 @@ def fragment(request: HttpRequest) -> HttpResponse:
 
 
 def _offered(request: HttpRequest) -> list[Organization]:
-    """Those with something on sale first."""
+    """The first ones by name, and the one that the URL names."""
     rows = Organization.objects.all()
     if not is_operator(request):
         rows = rows.filter(

@@ -1,4 +1,4 @@
-"""Results that all who look at the dashboard share, so that the number of open dashboards makes no
+"""Results that all viewers of a dashboard share, so that the number of open dashboards makes no
 difference to the database."""
 
 import threading

@@ -1,4 +1,4 @@
-"""The audit log, found by a search that reads its own pages."""
+"""Pages of the audit log for an export of a search, which reads the log by itself."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""CSV that spreadsheets open as it is meant."""
+"""CSV that spreadsheets read correctly and do not execute."""
 
 import csv
 import io

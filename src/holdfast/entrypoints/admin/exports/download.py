@@ -28,7 +28,7 @@ Page = Sequence[Sequence[Cell]]
 
 
 class ExportAborted(Exception):
-    """Ends the response before its end, so that nobody takes a part of the file for all of it."""
+    """Aborts the response, so that nobody mistakes a part of the file for all of it."""
 
 
 class Download:

@@ -1,1 +1,1 @@
-"""Finding: one box for all that a buyer may name on the phone, and why a buyer was refused."""
+"""The search box for everything that a buyer may name on the phone, and refused attempts."""

@@ -78,7 +78,7 @@ class Attempts:
 
 
 def was_refused(person: Person) -> bool:
-    """A search leaves out whatever cannot be read."""
+    """False if the audit log cannot be read: a search leaves it out."""
     try:
         return bool(_of_person(person, AuditOutcome.REFUSED, 1)[0])
     except AuditUnavailable:

@@ -10,7 +10,7 @@ from holdfast.ports.audit.reader import AuditEntry
 
 
 class Names:
-    """Whatever no longer exists, or never did, has no name here."""
+    """An object that no longer exists, or never did, has no name here."""
 
     def __init__(self, organization_id: UUID, entries: Sequence[AuditEntry]) -> None:
         self._own = {"organization_id": organization_id}

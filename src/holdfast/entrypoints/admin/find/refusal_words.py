@@ -117,7 +117,7 @@ def _contested(refused: Refused) -> str:
 
 
 def _sale_closed(refused: Refused) -> str:
-    """By the sale window as it is now: nobody records earlier ones here."""
+    """By the current sale window: earlier ones are not known here."""
     session_id, at = refused.entry.session_id, refused.entry.at
     session = None if session_id is None else refused.names.sessions.get(session_id)
     event = None if session is None else session.event

@@ -69,7 +69,7 @@ def shown_person(person: Person, rows: Iterable[Any]) -> str:
 
 
 def holds_matching(named: Q, *ordering: str) -> list[Match]:
-    """Give an order only for what may be many: it may lead the planner away from the index."""
+    """Order only if there may be many matches: it can lead the planner away from the index."""
     holds: QuerySet[Any] = models.Hold.objects.filter(named).annotate(status_now=hold_status_now())
     holds = holds.select_related("session__event").order_by(*ordering)
     return [

@@ -20,7 +20,7 @@ def sealed(text: str, person_id: int) -> str:
 
 
 def opened(token: str, person_id: int) -> str | None:
-    """None for a token of somebody else, of an older secret, or that is damaged."""
+    """None if the token is somebody else's, made with an older secret, or damaged."""
     try:
         given = urlsafe_b64decode(token + "=" * (-len(token) % 4))
         nonce, encrypted = given[:_NONCE_BYTES], given[_NONCE_BYTES:]

@@ -1,5 +1,5 @@
-"""Looks for everything that a text may name. Every query is bounded and uses an index; the seats of
-a hall are read."""
+"""Looks for everything that a text may name. Every query is bounded and uses an index; only a seat
+is found by reading the seats of its session."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -83,7 +83,7 @@ def places(hold: Any) -> str:
 
 
 def holder(hold: Any) -> str:
-    """The holder, as far as everybody here may know."""
+    """The holder, with the address redacted."""
     return redacted(hold.email or hold.user_id)
 
 

@@ -56,7 +56,7 @@ class Step(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """What the audit log and the facts both tell of a change."""
+    """What both the audit log and the facts say about a change."""
 
     type: str
     old: Mapping[str, Any]

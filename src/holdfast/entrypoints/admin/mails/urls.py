@@ -19,7 +19,7 @@ _PAGES: tuple[tuple[str, Callable[..., Any], str], ...] = (
 
 
 def mail_urls(guard: Callable[..., Any]) -> list[URLPattern]:
-    """`guard` lets only people in who are logged in."""
+    """`guard` admits only people who are logged in."""
     return [
         path(route, never_cache(guard(view)), name=f"holdfast_{name}")
         for route, view, name in _PAGES

@@ -70,7 +70,7 @@ class CancelForm(ReasonForm):
         return given
 
     def chosen(self) -> tuple[TicketId, ...]:
-        """None for all of them."""
+        """Empty for all of them."""
         if self.cleaned_data.get("is_whole"):
             return ()
         return tuple(TicketId(UUID(each)) for each in self.cleaned_data.get("tickets", ()))

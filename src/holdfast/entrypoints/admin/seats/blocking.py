@@ -71,8 +71,8 @@ class Choice:
 
     @property
     def version(self) -> int:
-        """Another number if the consequence would be another: a hold that was merely extended
-        changes nothing."""
+        """Differs if the consequence would differ: a hold that was merely extended makes no
+        difference."""
         states = "".join(f"{seat.id}{seat.status_now}{_hold_of(seat)}" for seat in self.seats)
         return int.from_bytes(blake2b(states.encode(), digest_size=4).digest())
 

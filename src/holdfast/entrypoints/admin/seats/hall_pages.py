@@ -73,7 +73,7 @@ class HallPages(ReadOnlyAdmin):
         }
         if parts:
             number, part = _chosen(request, parts)
-            # Before the seats: whatever changes meanwhile is asked for again.
+            # Read before the seats, so that the first refresh includes changes made meanwhile.
             version = version_now(session)
             drawing = draw(placed(session, part.among(seats_of(session))))
             data = hall_data(drawing, prices_of(session), version)

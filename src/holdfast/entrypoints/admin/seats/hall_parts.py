@@ -65,7 +65,7 @@ def seats_of(session: Session) -> QuerySet[Seat]:
 
 
 def parts_of(session: Session) -> list[Part]:
-    """None for a session without seats."""
+    """Empty for a session without seats."""
     rows = _rows(session)
     if sum(row.seats for row in rows) <= SEATS_PER_PART_MAX:
         return [Part(rows, is_whole=True, is_whole_block=False)] if rows else []

@@ -30,7 +30,7 @@ function countDown() {
   }
 }
 
-// Whoever is on a link with the keyboard stays on it.
+// Keeps the keyboard focus on the same link.
 function replace(markup) {
   const focused = cards.contains(document.activeElement)
     ? document.activeElement.getAttribute("href")
