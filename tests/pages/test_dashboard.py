@@ -280,3 +280,20 @@ def test_beyond_its_limit_the_dashboard_says_that_it_is_busy(client: Client, sal
     answer = client.get("/admin/dashboard/", {"organization": str(sale.organization_id)})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
     assert "The server is busy." in words(client.get("/admin/").content.decode())
+
+
+def test_an_old_number_is_never_shown_as_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Last night's numbers are unknown in the morning, even while others are being counted."""
+    monkeypatch.setattr(snapshots, "WAIT_SECONDS_MAX", 0.01)
+    now = [0.0]
+    numbers = snapshots.Snapshots[int](lambda: now[0])
+    assert numbers.get("own", lambda: 7) == 7
+    now[0] = snapshots.KEPT_SECONDS_MIN + 1
+    busy = [numbers._turns.acquire() for _ in range(snapshots.COUNTED_AT_ONCE_MAX)]
+    assert numbers.get("own", lambda: 8) == 7, "a little late"
+    now[0] = snapshots.KEPT_SECONDS_MIN + snapshots.LATE_SECONDS_MAX + 1
+    with pytest.raises(snapshots.Busy):
+        numbers.get("own", lambda: 8)
+    for _ in busy:
+        numbers._turns.release()
+    assert numbers.get("own", lambda: 8) == 8

@@ -19,6 +19,8 @@ class Pages:
         self.begun = self.most = self.at_once = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body", False):
+            pass
         self.begun += 1
         self.at_once += 1
         self.most = max(self.most, self.at_once)
@@ -29,7 +31,8 @@ class Pages:
         await send({"type": "http.response.body", "body": b""})
 
 
-async def ask(gate: PageGate, address: str = "192.0.2.1") -> int:
+async def ask(gate: PageGate, address: str = "192.0.2.1", sent: asyncio.Event | None = None) -> int:
+    """The body is complete when it is `sent`."""
     statuses: list[int] = []
 
     async def send(message: Message) -> None:
@@ -37,6 +40,8 @@ async def ask(gate: PageGate, address: str = "192.0.2.1") -> int:
             statuses.append(message["status"])
 
     async def receive() -> Message:
+        if sent is not None:
+            await sent.wait()
         return {"type": "http.request", "body": b"", "more_body": False}
 
     scope: dict[str, Any] = {"type": "http", "client": (address, 1), "headers": []}
@@ -118,5 +123,22 @@ def test_a_response_that_streams_keeps_nobody_out(monkeypatch: pytest.MonkeyPatc
         assert pages.begun == 3
         pages.may_end.set()
         assert await asyncio.gather(*streams) == [200] * 3
+
+    asyncio.run(scene())
+
+
+def test_slow_senders_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_gate, "PAGES_AT_ONCE_MAX", 1)
+
+    async def scene() -> None:
+        pages, sent = Pages(), asyncio.Event()
+        pages.may_answer.set()
+        pages.may_end.set()
+        gate = PageGate(pages)
+        slow = [asyncio.ensure_future(ask(gate, sent=sent)) for _ in range(3)]
+        await settled()
+        assert await asyncio.wait_for(ask(gate), 5) == 200
+        sent.set()
+        assert await asyncio.gather(*slow) == [200] * 3
 
     asyncio.run(scene())

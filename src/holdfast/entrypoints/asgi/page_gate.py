@@ -14,9 +14,14 @@ WAITING_OF_ADDRESS_MAX = 96
 WAIT_SECONDS_MAX = 20.0
 
 
+class _Busy(Exception):
+    """No place became free in time."""
+
+
 class PageGate:
-    """Wraps Django. A page leaves the gate when its response begins: exports stream for minutes,
-    and have a limit of their own."""
+    """Wraps Django. A page enters when its request is complete, so that slow senders keep nobody
+    out, and leaves when its response begins: exports stream for minutes, and have a limit of their
+    own."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -27,15 +32,19 @@ class PageGate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if not await self._enter(scope["client"][0] if scope["client"] else ""):
-            busy = PlainTextResponse(
-                "Too many pages are being made. Try again in a few seconds.\n",
-                status_code=503,
-                headers={"Retry-After": "5"},
-            )
-            await busy(scope, receive, send)
-            return
-        is_inside = True
+        address = scope["client"][0] if scope["client"] else ""
+        is_complete = is_inside = False
+
+        async def entering() -> Message:
+            """Django reads the whole body before anything else."""
+            nonlocal is_complete, is_inside
+            message = await receive()
+            is_last = message["type"] == "http.request" and not message.get("more_body", False)
+            if is_last and not is_complete:
+                is_complete = True
+                await self._enter(address)
+                is_inside = True
+            return message
 
         def leave() -> None:
             nonlocal is_inside
@@ -48,24 +57,30 @@ class PageGate:
             await send(message)
 
         try:
-            await self._app(scope, receive, leaving)
+            await self._app(scope, entering, leaving)
+        except _Busy:
+            busy = PlainTextResponse(
+                "Too many pages are being made. Try again in a few seconds.\n",
+                status_code=503,
+                headers={"Retry-After": "5"},
+            )
+            await busy(scope, receive, send)
         finally:
             leave()
 
-    async def _enter(self, address: str) -> bool:
+    async def _enter(self, address: str) -> None:
         if not self._places.locked():
             await self._places.acquire()
-            return True
+            return
         if self._waiting.total() >= WAITING_MAX or self._waiting[address] >= WAITING_OF_ADDRESS_MAX:
-            return False
+            raise _Busy
         self._waiting[address] += 1
         try:
             async with asyncio.timeout(WAIT_SECONDS_MAX):
                 await self._places.acquire()
         except TimeoutError:
-            return False
+            raise _Busy from None
         finally:
             self._waiting[address] -= 1
             if not self._waiting[address]:
                 del self._waiting[address]
-        return True

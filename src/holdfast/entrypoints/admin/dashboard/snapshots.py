@@ -11,6 +11,8 @@ T = TypeVar("T")
 
 KEPT_SECONDS_MIN = 4.0
 KEPT_SECONDS_MAX = 60.0
+# How long a result is shown after that, while a new one is being counted.
+LATE_SECONDS_MAX = 60.0
 # A result is kept this many times as long as it took: counting takes about 2% of a connection.
 KEPT_PER_SECOND_COUNTED = 50.0
 SNAPSHOTS_MAX = 1_000
@@ -43,16 +45,16 @@ class Snapshots(Generic[T]):
 
     def get(self, key: Hashable, count: Callable[[], T]) -> T:
         kept = self._of(key)
-        known = kept.value
+        known = self._known(kept)
         if known is not None and self._clock() < kept.until:
             return known
         if not kept.lock.acquire(timeout=WAIT_SECONDS_MAX if known is None else 0):
-            return _known(kept)
+            return self._known_or_busy(kept)
         try:
             if kept.value is not None and self._clock() < kept.until:
                 return kept.value
             if not self._turns.acquire(timeout=WAIT_SECONDS_MAX if known is None else 0):
-                return _known(kept)
+                return self._known_or_busy(kept)
             try:
                 return self._count(kept, count)
             finally:
@@ -68,6 +70,15 @@ class Snapshots(Generic[T]):
         kept.until = ended + min(KEPT_SECONDS_MAX, max(KEPT_SECONDS_MIN, wanted))
         return value
 
+    def _known(self, kept: _Kept[T]) -> T | None:
+        return kept.value if self._clock() < kept.until + LATE_SECONDS_MAX else None
+
+    def _known_or_busy(self, kept: _Kept[T]) -> T:
+        known = self._known(kept)
+        if known is None:
+            raise Busy
+        return known
+
     def _of(self, key: Hashable) -> _Kept[T]:
         with self._lock:
             kept = self._kept.setdefault(key, _Kept())
@@ -75,9 +86,3 @@ class Snapshots(Generic[T]):
             while len(self._kept) > SNAPSHOTS_MAX:
                 self._kept.popitem(last=False)
             return kept
-
-
-def _known(kept: _Kept[T]) -> T:
-    if kept.value is None:
-        raise Busy
-    return kept.value

@@ -19,14 +19,17 @@ def found_pages(
     rows: QuerySet[Any], organization_id: UUID, only: AuditFilter
 ) -> Iterator[list[Any]]:
     """Those of `rows` that the search finds, newest first. The list itself shows only the newest of
-    them."""
+    them. A page is empty where a part of the log has none, so that the reader can pause or give up
+    in between."""
     before: AuditPosition | None = None
     own = OrganizationId(organization_id)
     while True:
         found = trail.entries(AdminConfig.services.audit, own, only, PAGE_ROWS, before)
         if isinstance(found, Refusal):
             raise ExportAborted(found.code.value)
-        if found.entries:
+        if not found.entries:
+            yield []
+        else:
             numbers = [entry.seq for entry in found.entries]
             # The times tell which partitions to read.
             period = {"at__gte": found.entries[-1].at, "at__lte": found.entries[0].at}

@@ -16,8 +16,7 @@ _FORMULA_STARTS = (
     *("\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}"),
     *("\N{FULLWIDTH HYPHEN-MINUS}", "\N{FULLWIDTH COMMERCIAL AT}"),
 )
-_SKIPPED = "\t\r\n\0 \N{NO-BREAK SPACE}"
-_CONTROLS = ("\t", "\r", "\n")
+_SKIPPED = "\t\0 \N{NO-BREAK SPACE}"
 _AFTER_SEPARATOR = re.compile(rf"([;|]\s*)(?=[{re.escape(''.join(_FORMULA_STARTS))}])")
 
 Cell = str | int | datetime | None
@@ -39,7 +38,9 @@ def _written(cell: Cell, zone: tzinfo) -> str | int:
 
 
 def without_formula(text: str) -> str:
-    """An apostrophe makes a spreadsheet take the rest as text. Some split cells at semicolons."""
+    """An apostrophe makes a spreadsheet take the rest as text. Some split cells at semicolons, and
+    take a line break in such a cell for the end of the row."""
+    text = " ".join(text.splitlines())
     text = _AFTER_SEPARATOR.sub(r"\1'", text)
-    is_unsafe = text.startswith(_CONTROLS) or text.lstrip(_SKIPPED).startswith(_FORMULA_STARTS)
+    is_unsafe = text.startswith("\t") or text.lstrip(_SKIPPED).startswith(_FORMULA_STARTS)
     return f"'{text}" if is_unsafe else text

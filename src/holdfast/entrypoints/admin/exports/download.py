@@ -33,7 +33,7 @@ class ExportAborted(Exception):
 
 class Download:
     """The body of a response. Django closes it when it has been sent, or when the client has gone
-    away."""
+    away, but not if it fails; then it closes itself."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Download:
         self._on_close = on_close
         self._until = time.monotonic() + SECONDS_MAX
         self._rows = 0
-        self._is_complete = False
+        self._is_complete = self._is_closed = False
 
     def response(self, name: str) -> StreamingHttpResponse:
         response = StreamingHttpResponse(self, content_type="text/csv; charset=utf-8")
@@ -78,18 +78,27 @@ class Download:
 
     def _next_part(self) -> bytes | None:
         """On a thread. No connection is kept while the client reads."""
-        if time.monotonic() > self._until:
-            raise ExportAborted(f"took more than {SECONDS_MAX} s")
         try:
-            page = next(self._pages, None)
+            page = self._next_page()
             if page is None:
                 return None
             self._rows += len(page)
             return csv_text(giving_way(page), self._zone).encode()
+        except Exception:
+            self.close()
+            raise
         finally:
             connection.close()
 
+    def _next_page(self) -> Page | None:
+        if time.monotonic() > self._until:
+            raise ExportAborted(f"took more than {SECONDS_MAX} s")
+        return next(self._pages, None)
+
     def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._on_close()
         log = AdminConfig.services.exports
         rows, is_complete = self._rows, self._is_complete

@@ -45,6 +45,8 @@ CODES_SCOPE = Scope.CATALOG_WRITE
 RETRY_SECONDS = 30
 FILTERS_RECORDED_MAX = 20
 FILTER_LENGTH_MAX = 200
+# The audit log must not say whose user id was searched for.
+PERSONAL_FILTERS = frozenset({"user", "user_id__exact"})
 
 slots = Slots()
 
@@ -117,9 +119,11 @@ def _rows(request: HttpRequest, table: Table, organization_id: UUID) -> Iterator
 
 
 def _filters(request: HttpRequest) -> dict[str, str]:
-    given = [(name, value) for name, value in request.GET.items() if value and name != "p"]
+    given = [(name, str(value)) for name, value in request.GET.items() if value and name != "p"]
     return {
-        name[:FILTER_LENGTH_MAX]: redacted(str(value))[:FILTER_LENGTH_MAX]
+        name[:FILTER_LENGTH_MAX]: "(given)"
+        if name in PERSONAL_FILTERS
+        else redacted(value)[:FILTER_LENGTH_MAX]
         for name, value in given[:FILTERS_RECORDED_MAX]
     }
 
