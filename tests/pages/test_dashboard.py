@@ -15,7 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
-from holdfast.entrypoints.admin.dashboard import snapshots
+from holdfast.entrypoints.admin import snapshots
 from tests.pages.sales import Sale, insert, new_sale
 from tests.pages.staff import browser_of, hire
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
+from unittest.mock import Mock
 from uuid import UUID, uuid4
 
 import pytest
@@ -17,6 +19,7 @@ from holdfast.domain.ids import HoldId, OrganizationId, SessionId, TicketTypeId
 from holdfast.domain.values import EmailAddress, Holder, Quantity
 from holdfast.domain.waitlist.obstacles import Explanation, Obstacle
 from holdfast.engine import Admission
+from holdfast.entrypoints.admin import snapshots
 from tests.pages.sales import Sale, insert, page
 from tests.pages.staff import browser_of, hire
 from tests.pages.test_waiting import in_order, words_of
@@ -71,6 +74,12 @@ class Desk:
         return found[0]
 
 
+@pytest.fixture(autouse=True)
+def uncached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots, "KEPT_SECONDS_MIN", 0.0)
+    monkeypatch.setattr(snapshots, "KEPT_PER_SECOND_COUNTED", 0.0)
+
+
 @pytest.fixture
 def desk(sale: Sale, engine: Admission) -> Desk:
     own = {"organization_id": sale.organization_id}
@@ -109,6 +118,28 @@ def test_the_page_says_which_pools_block_the_first(operator: Client, desk: Desk)
     assert in_order(text, "Parties in the order of arrival", "4 Adult", "1 Adult")
     assert ANN not in text
     assert "a***@example.com" in text
+
+
+def test_many_viewers_ask_the_engine_once_until_the_waitlist_changes(
+    operator: Client, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An explanation costs as much as a promotion, under the same locks."""
+    parties = import_module("holdfast.entrypoints.admin.waitlist.parties")
+    explain = Mock(side_effect=parties._explain)
+    monkeypatch.setattr(parties, "_explain", explain)
+
+    def asked_in(views: int) -> int:
+        explain.reset_mock()
+        for _ in range(views):
+            page(operator, desk.path)
+        return explain.call_count
+
+    assert asked_in(3) == 3, "control: nothing is kept"
+    monkeypatch.setattr(snapshots, "KEPT_SECONDS_MIN", 60.0)
+    asked_in(1)
+    assert asked_in(3) == 0
+    desk.place(EVE, 1)
+    assert asked_in(3) == 1
 
 
 def test_a_full_pool_is_named(operator: Client, desk: Desk) -> None:

@@ -28,9 +28,9 @@ from holdfast.entrypoints.admin.dashboard.counts import (
     numbers_of,
 )
 from holdfast.entrypoints.admin.dashboard.duties import Duty, duties
-from holdfast.entrypoints.admin.dashboard.snapshots import Busy, Snapshots
 from holdfast.entrypoints.admin.lookups import uuid_or_none
 from holdfast.entrypoints.admin.people.rights import is_operator, may, roles_of
+from holdfast.entrypoints.admin.snapshots import Busy, Snapshots
 
 ORGANIZATIONS_OFFERED_MAX = 100
 REFRESH_SECONDS = 5

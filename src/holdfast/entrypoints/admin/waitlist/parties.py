@@ -30,11 +30,14 @@ from holdfast.domain.waitlist.queues import QUEUES_MAX
 from holdfast.entrypoints.admin.actions import act
 from holdfast.entrypoints.admin.display import redacted, row_link
 from holdfast.entrypoints.admin.lookups import name_of
+from holdfast.entrypoints.admin.snapshots import Busy, Snapshots
 from holdfast.entrypoints.admin.waitlist.words import NOT_LOOKED_AT, Context, words
 from holdfast.ports.holds import PROMOTER_LEASE_SECONDS
 
 QUEUES_SHOWN_MAX = 20
 PARTIES_PER_PAGE = 25
+
+_explained: Snapshots[Mapping[HoldId, Explanation | None]] = Snapshots()
 
 # The first parties after a place, of all queues: one probe of the index for each queue.
 _PARTIES = """
@@ -134,15 +137,25 @@ class Reasons:
 
 
 def reasons_of(waitlist: Waitlist, origin: Origin) -> Reasons:
-    """Ask the engine, which decides promotions."""
+    """Ask the engine, which decides promotions. All viewers share its answer for some seconds,
+    unless the waitlist changes: it costs as much as a promotion."""
     own = (OrganizationId(waitlist.organization_id), SessionId(waitlist.session_id))
-    outcome = act(ExplainWaiting(*own, origin))
     context = _context(waitlist)
-    if isinstance(outcome, Refusal):
+    try:
+        command = ExplainWaiting(*own, origin)
+        explained = _explained.get((*own, waitlist.version), lambda: _explain(command))
+    except Busy:
         problem = "Not known at this moment: its places are being changed. Reload the page."
         return Reasons({}, context, problem)
+    return Reasons(explained, context)
+
+
+def _explain(command: ExplainWaiting) -> Mapping[HoldId, Explanation | None]:
+    outcome = act(command)
+    if isinstance(outcome, Refusal):
+        raise Busy
     assert isinstance(outcome, Explained)
-    return Reasons(outcome.parties, context)
+    return outcome.parties
 
 
 def _context(waitlist: Waitlist) -> Context:

@@ -1,5 +1,5 @@
-"""Results that all viewers of a dashboard share, so that the number of open dashboards makes no
-difference to the database."""
+"""Results that all viewers of a page share, so that the number of open pages makes no difference to
+the database and the engine."""
 
 import threading
 import time
