@@ -18,6 +18,7 @@ import redis
 from holdfast.adapters.embedded import EmbeddedValkey
 from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.ports.facts.log import Message
+from tests.consuming.mail_server import MailServer
 from tests.e2e.owner import Owner
 from tests.matrix.attempts import Attempt, aimed_attempts
 from tests.matrix.tenants import Tenant, new_tenant
@@ -52,10 +53,11 @@ class Day:
     server: RunningServer
     commands: list[RunningCommand]
     valkey: EmbeddedValkey
+    mails: MailServer
     amqp_url: str
     canaries: dict[str, str] = field(default_factory=dict)
     statuses: set[int] = field(default_factory=set)
-    answers: list[str] = field(default_factory=list)  # to a stranger
+    answers: list[str] = field(default_factory=list)  # to a stranger, and errors
     urls: list[str] = field(default_factory=list)  # as a proxy would log them
 
     def plant(self, name: str, value: str) -> str:
@@ -87,13 +89,16 @@ class Day:
 @pytest.fixture
 def day(databases: DatabaseFactory, rabbit: RabbitBroker, tmp_path: Path) -> Iterator[Day]:
     url, amqp_url = databases.fresh(), rabbit.new_vhost()
-    with EmbeddedValkey(tmp_path / "valkey") as valkey:
+    with EmbeddedValkey(tmp_path / "valkey") as valkey, MailServer() as mails:
         settings = {
             "DATABASE_URL": server_url(url),
             "REDIS_URL": valkey.url,
             "AMQP_URL": amqp_url,
             "HOLDFAST_SECRET_KEY": INSTALLATION_SECRET,
             "HOLDFAST_LOG_LEVEL": "debug",
+            "HOLDFAST_NOTIFIER": "smtp",
+            "HOLDFAST_SMTP_URL": mails.url,
+            "HOLDFAST_MAIL_FROM": "tickets@holdfast.example",
             "HOLDFAST_REAPER_BEAT_SECONDS": "1",
         }
         with RunningServer(
@@ -104,7 +109,7 @@ def day(databases: DatabaseFactory, rabbit: RabbitBroker, tmp_path: Path) -> Ite
                 for number, each in enumerate(COMMANDS)
             ]
             try:
-                yield Day(server, commands, valkey, amqp_url)
+                yield Day(server, commands, valkey, mails, amqp_url)
             finally:
                 for command in commands:
                     command.kill()
@@ -155,7 +160,11 @@ def plant_credentials(day: Day, platform: Platform, number: int) -> None:
         )
         assert logged_in.status_code == 302, logged_in.text
         day.plant(f"cookie {number}", browser.cookies["holdfast_session"])
-        for path in ("/admin/", f"/admin/invitation/{invited['invitation_path'].split('/')[-2]}/"):
+        for path in (
+            "/admin/",
+            f"/admin/invitation/{invited['invitation_path'].split('/')[-2]}/",
+            *(f"/admin/exports/{what}/" for what in ("holds", "orders", "audit")),
+        ):
             assert browser.get(path).status_code in {200, 302}
         look_up_people(day, browser, platform)
     day.plant("password", PASSWORD)
@@ -246,6 +255,8 @@ def misplace(day: Day, tenant: Tenant) -> None:
             client.get("/api/holds", headers={"X-Forwarded-For": text, "Origin": text}),
         ):
             day.statuses.add(answer.status_code)
+            if answer.is_error and answer.request.url.path.startswith("/api/"):
+                day.answers.append(answer.text)  # an error repeats nothing of the request
         BrokerAddress("rabbitmq", day.amqp_url).send_to_us(
             Message(uuid4(), "order.confirmed", json.dumps({text: text}).encode(), {})
         )
@@ -323,6 +334,8 @@ def test_no_canary_escapes(day: Day) -> None:
     assert {message.type for message in messages} >= {"hold.created", "order.confirmed"}
     dump, logs = day.valkey_dump(), day.logs()
     assert dump
+    assert day.mails.received, "a buyer got a mail"
+    assert any("notice.sent" in log for log in logs.values())
     assert all(each.process.poll() is None for each in day.commands), "all still run"
     assert {name: found for name, log in logs.items() if (found := day.found_in(log))} == {}
     assert day.found_in(dump) == {}
