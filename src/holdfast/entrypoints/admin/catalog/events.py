@@ -25,7 +25,12 @@ from holdfast.domain.catalog.model import (
 from holdfast.domain.ids import EventId
 from holdfast.domain.policy import POLICY_FIELDS, UNCHANGED
 from holdfast.domain.values import InvalidValue, Money
-from holdfast.entrypoints.admin.catalog.clearing import CLEAR_OFFER, at_stake, next_page
+from holdfast.entrypoints.admin.catalog.clearing import (
+    CLEAR_OFFER,
+    PARTIES_TOLD,
+    at_stake,
+    next_page,
+)
 from holdfast.entrypoints.admin.catalog.fields import (
     LocalTimeField,
     TextInput,
@@ -287,8 +292,8 @@ def cancel(request: HttpRequest, event: Event) -> HttpResponse:
         form,
         title=f"Cancel {event.name}",
         consequence=f"Ends the sale for good. {event.name} has {at_stake(event)}. Live holds "
-        "can no longer be paid for. Orders stay as they are until you cancel them on the next "
-        "page. This cannot be undone.",
+        f"can no longer be paid for. The waitlist ends. {PARTIES_TOLD} Orders stay as they are "
+        "until you cancel them on the next page. This cannot be undone.",
         button="Cancel event",
         back=page_of(event),
         back_text="Keep the event",
