@@ -95,7 +95,8 @@ class EventForm(CatalogForm):
     def clean(self) -> dict[str, Any]:
         given = super().clean()
         for name, error in place_errors(self.place()).items():
-            self.add_error(name, f"{error}.".replace("_", " ").capitalize())
+            # Without capitalize(), which would also turn Europe/Berlin into europe/berlin.
+            self.add_error(name, f"{error[0].upper()}{error[1:]}.".replace("_", " ", 1))
         return given
 
     def place(self) -> Place:
