@@ -1,7 +1,7 @@
 Feature: Notices to the customer
-  As a customer I want to be notified when my order is confirmed, and when my hold is about to
-  expire. The order service confirms the payment through the message broker. As an organization I
-  want to write the texts myself, and to let my staff send an e-mail again.
+  As a customer I want to be notified when my order is confirmed or cancelled, and when my hold is
+  about to expire. The order service confirms the payment through the message broker. As an
+  organization I want to write the texts myself, and to let my staff send an e-mail again.
 
   Background:
     Given session "Friday" of event "Concert" has available tickets
@@ -54,6 +54,15 @@ Feature: Notices to the customer
     When the order service publishes order.confirmed for the hold
     And staff send the customer the e-mail again
     Then the customer gets two e-mails with the same codes
+
+  Scenario: The order is cancelled
+    Given a hold for 2 tickets for customer "user@example.com"
+    When the order service publishes order.confirmed for the hold
+    And the order is cancelled because "Ann fell ill"
+    Then the customer gets another e-mail "Cancelled: 2 tickets for Concert"
+    And it says "Total of the cancelled tickets: 90.00 EUR"
+    And it has no codes
+    And it does not say "Ann fell ill"
 
   Scenario: The payment comes too late
     Given a hold for 2 tickets for customer "user@example.com"

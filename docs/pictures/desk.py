@@ -16,25 +16,28 @@ PHONE = {"width": 390, "height": 760}
 BUYER = "buyer1@example.com"
 
 
+PAGES = {
+    "desk-dashboard": ("/admin/", DESKTOP),
+    "desk-hold": ("/admin/holdfast/hold/{hold_id}/change/", DESKTOP),
+    "desk-release": ("/admin/holdfast/hold/{hold_id}/release/", DESKTOP),
+    "desk-order": ("/admin/holdfast/order/{order_id}/cancel/", DESKTOP),
+    "desk-hall": ("/admin/holdfast/session/{session_id}/hall/", DESKTOP),
+    "desk-phone": ("/admin/holdfast/hold/{hold_id}/change/", PHONE),
+}
+FOUND = "desk-find"  # after a search
+
+
 def photograph(facts: dict[str, Any]) -> None:
-    rows = _rows_of_a_buyer(facts)
-    pages = {
-        "desk-dashboard": ("/admin/", DESKTOP),
-        "desk-hold": (f"/admin/holdfast/hold/{rows['hold_id']}/change/", DESKTOP),
-        "desk-release": (f"/admin/holdfast/hold/{rows['hold_id']}/release/", DESKTOP),
-        "desk-order": (f"/admin/holdfast/order/{rows['order_id']}/cancel/", DESKTOP),
-        "desk-hall": (f"/admin/holdfast/session/{facts['session_id']}/hall/", DESKTOP),
-        "desk-phone": (f"/admin/holdfast/hold/{rows['hold_id']}/change/", PHONE),
-    }
+    ids = {"session_id": facts["session_id"], **_rows_of_a_buyer(facts)}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
         page = browser.new_page(base_url=facts["base_url"])
         _log_in(page, facts)
-        for name, (address, window) in pages.items():
+        for name, (address, window) in PAGES.items():
             page.set_viewport_size(window)  # type: ignore[arg-type]
-            page.goto(address)
+            page.goto(address.format(**ids))
             page.wait_for_load_state("networkidle")
             (IMAGES / f"{name}.png").write_bytes(with_palette(page.screenshot()))
         page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
@@ -42,7 +45,7 @@ def photograph(facts: dict[str, Any]) -> None:
         page.locator("#find-box").fill(BUYER)
         page.keyboard.press("Enter")
         page.wait_for_load_state("networkidle")
-        (IMAGES / "desk-find.png").write_bytes(with_palette(page.screenshot()))
+        (IMAGES / f"{FOUND}.png").write_bytes(with_palette(page.screenshot()))
         browser.close()
 
 

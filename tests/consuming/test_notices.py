@@ -1,5 +1,5 @@
-"""Buyers are notified of a confirmed order, a hold about to expire and a promotion: once, and only
-if still true."""
+"""Buyers are notified of a confirmed or cancelled order, a hold about to expire, and their place on
+the waitlist: once, and only if still true."""
 
 import random
 import re
@@ -20,16 +20,20 @@ from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.mails.templates import PostgresMailTemplates
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.rabbitmq.connections import connected
+from holdfast.domain.catalog.changes import SaleChange
+from holdfast.domain.catalog.model import EventStatus, SessionStatus
 from holdfast.domain.group.outcomes import Waiting
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.mails.resend import PAYABLE_SECONDS_MIN
 from holdfast.domain.values import Holder
 from holdfast.ports.facts.deliveries import NOTIFICATIONS, TOO_OFTEN
 from holdfast.ports.facts.log import Handled, Message
+from holdfast.services.catalog.changes import CatalogEditor
 from holdfast.services.facts.notices import NoticeSender
 from tests.consuming.mail_server import MailServer, Received
 from tests.consuming.shop import WARNING_SECONDS, Shop, a_buyer, elsewhere
-from tests.contract.venues import a_purchase
+from tests.contract.venues import OPERATOR, a_purchase
+from tests.contract.waitlist.test_explanations import close
 from tests.support.brokers import BrokerUnderTest
 from tests.support.patience import wait_until
 
@@ -114,6 +118,33 @@ class TestConfirmation:
         assert {address: times[address] for address in everybody} == dict.fromkeys(everybody, 1)
 
 
+class TestCancellation:
+    def test_each_mail_names_the_tickets_cancelled_with_it(
+        self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
+    ) -> None:
+        """Though both are cancelled by the time that the first mail is written."""
+        hold = shop.hold_seats("Stalls A 1", "Stalls A 2")
+        bought(shop, hold)
+        order = shop.order_of(hold)
+        assert order is not None
+        first, second = order.tickets
+        shop.do(shop.venue.cancel(order.id, first.id))
+        shop.do(shop.venue.cancel(order.id))
+        facts = shop.facts("order.cancelled", 2)
+        mails = mails_after(shop, broker, mail_server, facts * COPIES)
+        assert [mail.to for mail in mails] == [address_of(hold)] * 2
+        # A consumer of a broker with several queues may get the second fact first.
+        mails.sort(key=lambda mail: "seat 2," in mail.text)
+        for mail, named, other in zip(mails, (first, second), (second, first), strict=True):
+            assert named.seat is not None
+            assert other.seat is not None
+            assert mail.mail["Subject"].startswith("Cancelled: 1 ticket for ")
+            assert hold.reference in mail.text
+            assert f"row A, seat {named.seat.number}, 45.00 EUR" in mail.text
+            for hidden in (f"seat {other.seat.number},", first.code, second.code, "Ann fell ill"):
+                assert hidden not in mail.text
+
+
 class TestWarning:
     def test_it_says_when_the_hold_expires(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
@@ -188,6 +219,51 @@ class TestRemoval:
         assert "You are no longer on the waitlist" in mail.text
         assert removed.hold.reference in mail.text
         assert "We are no longer holding" in mails[address_of(held)].text
+
+    @pytest.mark.parametrize("cancelled", ["event", "session"])
+    def test_everybody_is_told_that_the_event_or_session_is_cancelled(
+        self, shop: Shop, mail_server: MailServer, cancelled: str
+    ) -> None:
+        parties = on_a_waitlist(shop)
+        catalog = PostgresCatalog(shop.room.database)
+        own = shop.venue.organization_id
+        box_office = CatalogEditor(catalog, shop.room.admission, own, OPERATOR, None, lambda _: b"")
+        if cancelled == "event":
+            session = catalog.session(own, shop.venue.session_id)
+            assert session is not None
+            sale = SaleChange(EventStatus.CANCELLED)
+            box_office.change_event(session.event_id, None, None, sale)
+            said = "The event is cancelled.\nYou are no longer on the waitlist."
+        else:
+            status = SessionStatus.CANCELLED
+            box_office.change_session(shop.venue.session_id, None, None, status=status)
+            said = "This session is cancelled.\nYou are no longer on the waitlist."
+        facts = shop.facts("hold.cancelled", len(parties))
+        with sender_on(shop.world.url, mail_server) as sender:
+            assert [sender.handle(fact) for fact in facts * 2] == [Handled.DONE] * 2 * len(facts)
+        assert [mail.to for mail in mail_server.received] == list(map(address_of, parties))
+        for mail in mail_server.received:
+            assert mail.text.startswith(said)
+
+    @pytest.mark.parametrize("by", ["archived", "sale_ended", "session_started"])
+    def test_nobody_is_told_that_a_sale_is_over(
+        self, shop: Shop, mail_server: MailServer, by: str
+    ) -> None:
+        parties = on_a_waitlist(shop)
+        close(shop.world, shop.venue, by)
+        shop.do(shop.venue.promote())
+        facts = shop.facts("hold.cancelled", len(parties))
+        with sender_on(shop.world.url, mail_server) as sender:
+            assert [sender.handle(fact) for fact in facts] == [Handled.DONE] * len(facts)
+        assert mail_server.received == []
+
+
+def on_a_waitlist(shop: Shop) -> list[Hold]:
+    """Two parties of a sold-out session."""
+    shop.venue = shop.build(waitlist=True)
+    shop.hold(1_000)
+    outcomes = [shop.do(shop.venue.place(("standing", 2), holder=a_buyer())) for _ in range(2)]
+    return [outcome.hold for outcome in outcomes if isinstance(outcome, Waiting)]
 
 
 class TestPromotion:

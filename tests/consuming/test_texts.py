@@ -173,6 +173,20 @@ def test_a_release_says_what_to_do_if_it_was_paid_for() -> None:
     assert "If you have already paid, please contact us." in mail.body
 
 
+@pytest.mark.parametrize(
+    ("kind", "then"),
+    [
+        (MailKind.REMOVAL, "You are no longer on the waitlist."),
+        (MailKind.RELEASE, "We are no longer holding 1 ticket for you."),
+    ],
+)
+def test_a_mail_says_that_the_event_is_cancelled(kind: MailKind, then: str) -> None:
+    cancelled = replace(OCCASION, cancelled="The event is cancelled.")
+    mail = mail_about(kind, a_hold(a_seat("7")), occasion=cancelled)
+    assert mail.body.startswith(f"The event is cancelled.\n{then}")
+    assert mail_about(kind, a_hold(a_seat("7"))).body.startswith(then)
+
+
 def test_a_promotion_lists_the_tickets_and_the_deadline() -> None:
     mail = mail_about(MailKind.PROMOTION, a_hold(a_seat("7"), a_seat("8"), seconds=599))
     assert mail.subject == "We have 2 tickets for you: Hamlet. Please pay within 10 minutes"

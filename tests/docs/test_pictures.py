@@ -1,5 +1,6 @@
 """The architecture pictures match the code."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from bench.hold_path import Step
+from docs.pictures import desk
 from docs.pictures.hold_path import STOPS, WrongPath, check
+from tests.docs.pages import ROOT, all_pages
 from tests.support.databases import own_environment
 
-ROOT = Path(__file__).parents[2]
+PICTURE = re.compile(r"images/(desk-[\w-]+)\.png")
 IMAGES = ROOT / "docs" / "images"
 RECORDED = [Step(stop.file, "anything", stop.thread, 1) for stop in STOPS]
 
@@ -28,6 +31,13 @@ def test_the_architecture_pictures_are_up_to_date(tmp_path: Path) -> None:
     assert drawn.returncode == 0, drawn.stderr[-2000:]
     for picture in tmp_path.iterdir():
         assert picture.read_text() == (IMAGES / picture.name).read_text(), "run `make pictures`"
+
+
+def test_every_picture_of_the_box_office_is_taken_by_make_pictures() -> None:
+    """Otherwise nobody would notice when it is out of date."""
+    shown = {name for page in all_pages() for name in PICTURE.findall(page.read_text())}
+    assert shown
+    assert shown <= {*desk.PAGES, desk.FOUND}
 
 
 def test_a_hold_on_the_drawn_path_is_accepted() -> None:

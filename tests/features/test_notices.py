@@ -185,6 +185,15 @@ def the_same_message(scene: Scene, post: Post) -> None:
     post.settle(scene)
 
 
+@when(parsers.parse('the order is cancelled because "{reason}"'))
+def order_cancelled(scene: Scene, post: Post, reason: str) -> None:
+    post.wait_for_mail()
+    order_id = scene.read(scene.hold["hold_id"]).json()["order_id"]
+    scene.send(f"/api/orders/{order_id}/cancel", {"reason": reason})
+    assert scene.answer.status_code == 200, scene.answer.text
+    post.settle(scene)
+
+
 @when(parsers.parse("the hold has {minutes:d} minutes left"))
 def about_to_expire(scene: Scene, minutes: int) -> None:
     scene.owner.let_pass(scene.platform.organization_id, TTL_SECONDS - 60 * minutes)
@@ -228,6 +237,27 @@ def it_has_codes(post: Post, count: int) -> None:
 @then(parsers.parse('it says "{text}"'))
 def it_says(post: Post, text: str) -> None:
     assert text in post.got[0].text
+
+
+@then(parsers.parse('it does not say "{text}"'))
+def it_does_not_say(post: Post, text: str) -> None:
+    assert text not in post.got[0].text
+
+
+@then("it has no codes")
+def it_has_no_codes(scene: Scene, post: Post) -> None:
+    order_id = scene.read(scene.hold["hold_id"]).json()["order_id"]
+    order = scene.platform.client.get(f"/api/orders/{order_id}").json()
+    codes = [ticket["code"] for ticket in order["tickets"]]
+    assert len(codes) == 2
+    assert not any(code in post.got[0].text for code in codes)
+
+
+@then(parsers.parse('the customer gets another e-mail "{subject}"'))
+def gets_another_mail(post: Post, subject: str) -> None:
+    _, *others = post.mails.to(post.email)
+    assert [each.mail["Subject"] for each in others] == [subject]
+    post.got = others
 
 
 @then("the customer gets two e-mails with the same codes")

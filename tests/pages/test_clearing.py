@@ -2,27 +2,41 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from django.contrib.auth.hashers import MD5PasswordHasher
 from django.test import Client
 
+from holdfast.adapters.postgres.access.settings import PostgresOrganizationSettings
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
-from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.adapters.postgres.facts.inbox import PostgresInbox
+from holdfast.adapters.postgres.facts.outbox import PostgresFactLog
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.mails.templates import PostgresMailTemplates
+from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.orders.order import Order, OrderStatus
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.entrypoints.admin.apps import AdminConfig
+from holdfast.ports.facts.deliveries import NOTIFICATIONS
+from holdfast.ports.facts.log import Handled
+from holdfast.ports.facts.notices import Notice
+from holdfast.services.facts.envelope import message_of
+from holdfast.services.facts.notices import NoticeSender
 from holdfast.services.orders import clearing
-from tests.contract.asking import converted, placed, refused
+from tests.consuming.shop import a_buyer
+from tests.contract.asking import converted, placed, refused, waiting
 from tests.pages.desk import Desk, opened, text_of
 from tests.pages.sales import Sale
 from tests.pages.staff import browser_of
 from tests.support.people import PASSWORD, add_staff
 
 _HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
+IF_PAID = "If you have already paid, please contact us."
+TOLD = "get an e-mail, if e-mails are turned on."
 ANN = Holder(EmailAddress("ann@example.com"))
 
 
@@ -92,6 +106,7 @@ def test_a_cancelled_sale_offers_to_cancel_its_orders_and_holds(
 ) -> None:
     asked = text_of(operator.get(url(desk, model, "cancel")))
     assert "has 1 live hold and 1 order" in asked
+    assert f"The waitlist ends. Parties on it who gave an address {TOLD}" in asked
     offered = text_of(confirm(operator, desk, model, "cancel"))
     assert "is cancelled." in offered
     assert "Cancel the orders and holds of" in offered
@@ -111,6 +126,58 @@ def test_a_cancelled_sale_offers_to_cancel_its_orders_and_holds(
             [desk.venue.organization_id],
         ).fetchone()
     assert audited == (2,)
+
+
+def test_every_buyer_gets_one_mail(operator: Client, desk: Desk, database: Database) -> None:
+    """Of the cancellation of a paid order, a hold, and a party on the waitlist."""
+    ann, bob, cleo = (a_buyer() for _ in range(3))
+    seats = placed(desk.engine, desk.venue.seats("Parterre A 1", "Parterre A 2", holder=ann))
+    converted(desk.engine, desk.venue.convert(seats.id))
+    placed(desk.engine, desk.venue.place(("Standing", 4), holder=bob))
+    waiting(desk.engine, desk.venue.place(("Standing", 1), holder=cleo))
+    confirm(operator, desk, "event", "cancel")
+    asked = text_of(operator.get(url(desk, "event", "clear")))
+    assert f"Buyers of these holds and orders who gave an address {TOLD}" in asked
+    continued(operator, desk, "event")
+    facts = PostgresFactLog(database).facts(desk.venue.organization_id, None, 1_000).items
+    mails = Mails()
+    sender = NoticeSender(
+        PostgresInbox(database),
+        mails,
+        PostgresHolds(database),
+        PostgresOrders(database),
+        PostgresCatalog(database),
+        PostgresOrganizationSettings(database),
+        PostgresMailTemplates(database),
+    )
+    for fact in (*facts, *facts):
+        if fact.type in NOTIFICATIONS.types:
+            assert sender.handle(message_of(fact, None)) is Handled.DONE
+    sent = {notice.to: notice.text.splitlines()[:2] for notice in mails.sent}
+    assert len(mails.sent) == len(sent)
+    is_over = "The event is cancelled."
+    assert sent == {
+        ann.email: [
+            "We have cancelled 2 tickets in your order. The codes are no longer valid.",
+            "",
+        ],
+        bob.email: [is_over, f"We are no longer holding 4 tickets for you. {IF_PAID}"],
+        cleo.email: [
+            is_over,
+            "You are no longer on the waitlist. You were waiting for 1 ticket.",
+        ],
+    }
+    assert "The band is ill" not in "".join(notice.text for notice in mails.sent)
+
+
+@dataclass
+class Mails:
+    """Instead of a mail server."""
+
+    sent: list[Notice] = field(default_factory=list)
+
+    def send(self, notice: Notice) -> None:
+        self.sent.append(notice)
 
 
 def test_a_sale_that_goes_on_is_not_cleared(

@@ -254,7 +254,7 @@ def test_the_holds_that_blocking_ends_are_named_first(support: Client, seated: S
     asked = ask_to(support, seated, "block", seats[0], seats[3])
     assert "Takes 2 seats off sale: Stalls A 1, 4." in asked
     ends = f"Ends 1 hold at once ({reference(seated, hold_id)}), because of Stalls A 1."
-    assert ends in asked
+    assert f"{ends} Buyers who gave an address get an e-mail, if e-mails are turned on." in asked
     assert "2 other tickets of it go to the waitlist or back on sale." in asked
     assert "1 hold ended." in confirm(support, seated, "block", asked)
     assert statuses(seated) == ["blocked", "available", "available", "blocked"]

@@ -99,6 +99,7 @@ def test_the_consequence_is_stated_before_the_click(
     assert "a***@example.com gets an e-mail, if e-mails are turned on." in release
     extend = text_of(operator.get(desk.url(hold, "extend")))
     assert f"Keeps 2 seats in Parterre for a***@example.com beyond {_end(hold)}" in (extend)
+    assert "The buyer gets no e-mail." in extend
     expire = text_of(operator.get(desk.url(hold, "expire")))
     assert "Frees 2 seats in Parterre immediately, as if the time were up." in expire
     assert "may still pay late if the policy allows it" in expire

@@ -61,6 +61,7 @@ def test_the_consequence_and_the_tickets_are_shown_before_the_click(
     assert url(order, "cancel") in operator.get(url(order, "change")).content.decode()
     text = text_of(operator.get(url(order, "cancel")))
     assert "their codes become void, and their places are free immediately" in text
+    assert "a***@example.com gets an e-mail, if e-mails are turned on." in text
     assert "Holdfast does not refund the money" in text
     assert "1: Parterre, row A, seat 1" in text
     assert "ann@example.com" not in text

@@ -106,7 +106,8 @@ class HoldPolicy:
         60,
         Bounds(0, WARNING_SECONDS_MAX, 60),
         "warning before expiry (s)",
-        "Time before expiry at which `hold.expiring` is published; 0 turns it off.",
+        "Time before expiry at which `hold.expiring` is published; 0 turns it off. With less than "
+        "two minutes left, buyers get no e-mail about it: for e-mails, set it to 300.",
     )
     late_payment_seconds: int = _number(
         0,

@@ -35,6 +35,45 @@ def test_nobody_is_served_after_the_sale_has_ended_or_the_session_has_started(
     assert world.pool(venue.pools["floor"]).held == 0
 
 
+@pytest.mark.parametrize(
+    ("by", "reason"),
+    [
+        ("cancelled", "operator"),
+        ("archived", None),
+        ("sale_ended", None),
+        ("session_started", None),
+    ],
+)
+def test_a_cancelled_sale_ends_the_waitlist_by_operator(
+    world: World, engine: Admission, by: str, reason: str | None
+) -> None:
+    """So that the parties get an e-mail."""
+    venue = club(world)
+    sold_out(engine, venue, 4)
+    join_waitlist(engine, venue, 2, 1)
+    close(world, venue, by)
+    promoted(engine, venue.promote())
+    ended = [payload for type_, payload in world.payloads(venue) if type_ == "hold.cancelled"]
+    assert [payload.get("reason") for payload in ended] == [reason, reason]
+    assert [payload["freed_quantity"] for payload in ended] == [0, 0]
+    audited = [values for values in world.audit_values(venue) if values["status"] == "cancelled"]
+    assert ["as_operator" in values for values in audited] == [reason is not None] * 2
+
+
+def test_a_party_whose_time_is_up_expires_even_if_the_event_is_cancelled(
+    world: World, engine: Admission
+) -> None:
+    venue = club(world)
+    sold_out(engine, venue, 4)
+    join_waitlist(engine, venue, 2)
+    world.let_pass(venue, POLICY.waiting_seconds + 1)
+    close(world, venue, "cancelled")
+    promoted(engine, venue.promote())
+    (ended,) = [payload for type_, payload in world.payloads(venue) if type_ == "hold.expired"]
+    assert "reason" not in ended
+    assert not any("as_operator" in values for values in world.audit_values(venue))
+
+
 def test_nobody_joins_the_waitlist_of_a_session_that_has_started(
     world: World, engine: Admission
 ) -> None:

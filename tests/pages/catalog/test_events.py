@@ -1,10 +1,15 @@
 """Events are created, changed, published, paused, resumed, archived and cancelled in the admin."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from holdfast.domain.mails.resend import PAYABLE_SECONDS_MIN
+from holdfast.domain.policy import HoldPolicy
 from tests.pages.catalog.conftest import Desk
 
 
@@ -64,6 +69,97 @@ def test_a_time_that_clocks_skip_is_refused(desk: Desk) -> None:
     desk.rows("UPDATE organization SET time_zone = 'Europe/Berlin' WHERE id = %s RETURNING 1", own)
     given = {"name": "x", "currency": "EUR", "sale_starts_at": "2030-03-31T02:30"}
     assert "There is no 02:30 on 2030-03-31" in desk.refused(f"event/new/{own}/", **given)
+
+
+class TestPlace:
+    """The venue and the time zone of an event."""
+
+    def of(self, desk: Desk, event_id: UUID) -> tuple[str | None, str | None]:
+        ((venue, time_zone),) = desk.rows(
+            "SELECT venue, time_zone FROM event WHERE id = %s", event_id
+        )
+        return venue, time_zone
+
+    def test_it_is_created_edited_and_cleared(self, desk: Desk) -> None:
+        form = unescape(desk.get(f"event/new/{desk.sale.organization_id}/"))
+        assert "such as Europe/Berlin. Empty: UTC, the organization's." in form
+        event_id = desk.event(venue="Harbour Hall, 1 Harbour Street", time_zone="Europe/Berlin")
+        assert self.of(desk, event_id) == ("Harbour Hall, 1 Harbour Street", "Europe/Berlin")
+        path = f"event/{event_id}/edit/"
+        form = desk.get(path)
+        assert 'value="Harbour Hall, 1 Harbour Street"' in form
+        assert 'value="Europe/Berlin"' in form
+        same = {"name": "Summer nights", "venue": "Harbour Hall, 1 Harbour Street"}
+        desk.save(path, **same, time_zone="Australia/Sydney")
+        assert self.of(desk, event_id) == ("Harbour Hall, 1 Harbour Street", "Australia/Sydney")
+        desk.save(path, name="Summer nights")
+        assert self.of(desk, event_id) == (None, None)
+        changes = desk.rows(
+            "SELECT old, new FROM audit WHERE catalog_id = %s AND action = 'event.changed'"
+            " ORDER BY at",
+            event_id,
+        )
+        assert [set(old) for old, _ in changes] == [{"time_zone"}, {"venue", "time_zone"}]
+
+    @pytest.mark.parametrize(
+        ("entered", "problem"),
+        [
+            (
+                {"time_zone": "Mars/Olympus"},
+                "Time zone must be the name of a time zone, such as Europe/Berlin.",
+            ),
+            ({"venue": "Harbour\x07Hall"}, "Venue must be 1 to 200 printable characters"),
+            ({"venue": "x" * 201}, "at most 200 characters"),
+        ],
+    )
+    def test_a_wrong_one_is_explained(
+        self, desk: Desk, entered: dict[str, str], problem: str
+    ) -> None:
+        given = {"name": "River Stage", "currency": "EUR"}
+        new = f"event/new/{desk.sale.organization_id}/"
+        assert problem in desk.refused(new, **given, **entered)
+        assert not desk.audited("event.created")
+        event_id = desk.event(venue="Harbour Hall")
+        assert problem in desk.refused(f"event/{event_id}/edit/", name="x", **entered)
+        assert self.of(desk, event_id) == ("Harbour Hall", None)
+
+    def test_times_of_sessions_are_entered_and_shown_in_the_zone_of_the_event(
+        self, desk: Desk
+    ) -> None:
+        """Those of the sale are in the zone of the organization."""
+        own = desk.sale.organization_id
+        desk.rows(
+            "UPDATE organization SET time_zone = 'Europe/Berlin' WHERE id = %s RETURNING 1", own
+        )
+        event_id = desk.event(time_zone="Australia/Sydney", sale_starts_at="2030-07-01T10:00")
+        assert event_row(desk, event_id)[3] == datetime(2030, 7, 1, 8, tzinfo=UTC)
+        form = desk.get(f"event/{event_id}/session/")
+        assert "Time zone: Australia/Sydney." in form
+        assert "Europe/Berlin" not in form
+        session_id = desk.session(event_id, starts_at="2030-07-05T20:00")
+        ((starts_at,),) = desk.rows("SELECT starts_at FROM session WHERE id = %s", session_id)
+        assert starts_at == datetime(2030, 7, 5, 10, tzinfo=UTC)
+        assert 'value="2030-07-05T20:00"' in desk.get(f"session/{session_id}/edit/")
+        days = {"weekdays": ["5"], "first": "2030-07-06", "last": "2030-07-06", "times": "15:00"}
+        listed = desk.refused(f"event/{event_id}/sessions/", **days)
+        assert "Times are in Australia/Sydney." in listed
+        desk.save(f"event/{event_id}/sessions/", **days, is_previewed="on")
+        ((starts_at,),) = desk.rows(
+            "SELECT starts_at FROM session WHERE event_id = %s AND id <> %s", event_id, session_id
+        )
+        assert starts_at == datetime(2030, 7, 6, 5, tzinfo=UTC)
+
+
+def test_the_policy_says_which_warnings_are_never_mailed(desk: Desk) -> None:
+    """By default, warnings come too late for an e-mail."""
+    assert HoldPolicy().warning_seconds < PAYABLE_SECONDS_MIN == 120
+    said = "With less than two minutes left, buyers get no e-mail about it: for e-mails, set it"
+    event_id = desk.event()
+    for path in (f"event/{event_id}/policy/", f"event/new/{desk.sale.organization_id}/"):
+        (hint,) = re.findall(
+            r"(?s)id_warning_seconds.*?(Time before expiry.*?)</div>", desk.get(path)
+        )
+        assert said in unescape(hint)
 
 
 def test_only_changed_fields_are_changed(desk: Desk) -> None:

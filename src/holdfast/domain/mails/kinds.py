@@ -32,6 +32,11 @@ _SESSION: Placeholders = {
     ),
     "venue": Placeholder("where the event takes place", "Harbour Hall, 1 Harbour Street"),
 }
+_ENDED: Placeholders = {
+    "cancelled": Placeholder(
+        "that the event or session is cancelled; no value otherwise", "The event is cancelled."
+    ),
+}
 _BOOKING: Placeholders = {
     "booking_reference": Placeholder("reference of the hold", "HF-7K2M"),
     "tickets": Placeholder("number of tickets", "2 tickets"),
@@ -158,9 +163,10 @@ MAILS: Mapping[MailKind, MailDesign] = {
     MailKind.RELEASE: MailDesign(
         "Hold released by staff",
         "Sent when staff release a hold, block one of its seats, or cancel its event or session.",
-        {**_SESSION, **_BOOKING, **_SEATS},
+        {**_ENDED, **_SESSION, **_BOOKING, **_SEATS},
         MailTemplate(
             "We are no longer holding {{ tickets }} for {{ event }}",
+            "{{ cancelled }}\n"
             "We are no longer holding {{ tickets }} for you. If you have already paid, please "
             "contact us.\n"
             f"\n{_WHAT_AND_WHERE}\n{_BOOKED}".rstrip("\n"),
@@ -168,10 +174,11 @@ MAILS: Mapping[MailKind, MailDesign] = {
     ),
     MailKind.REMOVAL: MailDesign(
         "Removed from the waitlist",
-        "Sent when staff remove a party from the waitlist.",
-        {**_SESSION, **_BOOKING, **_SEATS},
+        "Sent when staff remove a party from the waitlist, or cancel its event or session.",
+        {**_ENDED, **_SESSION, **_BOOKING, **_SEATS},
         MailTemplate(
             "You are no longer on the waitlist for {{ event }}",
+            "{{ cancelled }}\n"
             "You are no longer on the waitlist. You were waiting for {{ tickets }}.\n"
             f"\n{_WHAT_AND_WHERE}\nBooking reference: {{{{ booking_reference }}}}",
         ),

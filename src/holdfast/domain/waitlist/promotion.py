@@ -58,7 +58,7 @@ def settle(
     origin = replace(origin, actor=ACTOR, reason=None)
     closed = closed_by(session, ledger.now)
     if closed is not None:
-        return _end_waitlist(ledger, waitlist, origin) if closed.ends_waitlist else []
+        return _end_waitlist(ledger, waitlist, origin, closed) if closed.ends_waitlist else []
     claims = Claims(session)
     made = _promote_in_order(ledger, waitlist, claims, origin, findings)
     if waitlist and (
@@ -158,17 +158,22 @@ def _applied(
     return (transition,)
 
 
-def _end_waitlist(ledger: Ledger, waitlist: Waitlist, origin: Origin) -> list[Transition]:
+def _end_waitlist(
+    ledger: Ledger, waitlist: Waitlist, origin: Origin, closed: Obstacle
+) -> list[Transition]:
     """End the waitlist for good."""
+    # Buyers get an e-mail about what operators do, and cannot know of a cancellation otherwise.
+    is_by_operator = closed is Obstacle.EVENT_CANCELLED
     made: list[Transition] = []
     for hold in waitlist.in_order():
         if not waitlist.promotions_left:
             break
         waitlist.promotions_left -= 1
-        ended = (
-            hold.expired(ledger.now) if hold.is_lapsed(ledger.now) else hold.released(ledger.now)
-        )
-        made += _applied(ledger, Transition(hold, ended, origin))
+        if hold.is_lapsed(ledger.now):
+            ended = Transition(hold, hold.expired(ledger.now), origin)
+        else:
+            ended = Transition(hold, hold.released(ledger.now), origin, is_by_operator)
+        made += _applied(ledger, ended)
     waitlist.is_settled = not waitlist.queues
     return made
 

@@ -18,13 +18,15 @@ Values = dict[str, str]
 
 @immutable
 class Occasion:
-    """The event and session that the tickets are for, as advertised."""
+    """The event and session that the tickets are for, as advertised. `cancelled` says that one of
+    them is cancelled, and is empty otherwise."""
 
     event_name: str
     session_name: str
     starts_at: datetime | None
     time_zone: str
     venue: str | None = None
+    cancelled: str = ""
 
     @property
     def begins(self) -> str:
@@ -60,6 +62,7 @@ def hold_values(
         "session": occasion.session_name,
         "starts_at": occasion.begins,
         "venue": occasion.venue or "",
+        "cancelled": occasion.cancelled,
         "booking_reference": hold.reference,
         "tickets": _counted(hold.quantity, "ticket"),
         "total": written(hold.total),

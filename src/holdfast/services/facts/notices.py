@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 import structlog
 
+from holdfast.domain.catalog.model import Event, EventStatus, Session, SessionStatus
 from holdfast.domain.facts import ReleaseReason
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.holds.hold import Hold
@@ -283,11 +284,24 @@ class NoticeSender:
         assert event is not None
         place = event.place
         time_zone = place.time_zone or organization.time_zone
-        return Occasion(event.name, session.name, session.starts_at, time_zone, place.venue)
+        return Occasion(
+            event.name,
+            session.name,
+            session.starts_at,
+            time_zone,
+            place.venue,
+            _cancelled(event, session),
+        )
 
 
 def _organization(message: Message) -> OrganizationId:
     return OrganizationId(UUID(message.headers.get(SOURCE_HEADER, "").removeprefix(SOURCE_PREFIX)))
+
+
+def _cancelled(event: Event, session: Session) -> str:
+    if event.sale.status is EventStatus.CANCELLED:
+        return "The event is cancelled."
+    return "This session is cancelled." if session.status is SessionStatus.CANCELLED else ""
 
 
 def _is_true(kind: MailKind, hold: Hold, now: datetime) -> bool:

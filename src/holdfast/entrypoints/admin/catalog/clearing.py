@@ -25,12 +25,14 @@ from holdfast.entrypoints.admin.catalog.forms import (
     show,
 )
 from holdfast.entrypoints.admin.catalog.offers import Offer, offer_url
+from holdfast.entrypoints.admin.mails.consequences import buyers_told
 from holdfast.entrypoints.admin.people.rights import require
 from holdfast.ports.store import StoreError
 from holdfast.services.orders.clearing import Cleared, Clearing, Position
 
 COUNTED_MAX = 10_000
 SECONDS_PER_REQUEST = 2.0
+PARTIES_TOLD = buyers_told("Parties on it who gave an address")
 _FIELDS = ("reason", "position", "all", "holds", "orders", "tickets", "failed")
 
 
@@ -78,8 +80,9 @@ def cancel_session(request: HttpRequest, session: Session) -> HttpResponse:
         form,
         title=f"Cancel {session.name}",
         consequence=f"Ends its sale for good; other sessions of {session.event.name} go on. "
-        f"{session.name} has {at_stake(session)}, which stay as they are until you cancel them on "
-        "the next page. This cannot be undone.",
+        f"{session.name} has {at_stake(session)}. The waitlist ends. {PARTIES_TOLD} Other holds "
+        "and orders stay as they are until you cancel them on the next page. This cannot be "
+        "undone.",
         button="Cancel session",
         back=page_of(session),
         back_text="Keep the session",
@@ -140,8 +143,7 @@ def _ask(request: HttpRequest, row: Any, form: ClearForm) -> HttpResponse:
         form,
         title=f"Cancel the orders and holds of {row.name}",
         consequence=f"It has {at_stake(row)}. Releases the holds, empties the waitlist and makes "
-        "the tickets void. Buyers of these holds and orders get "
-        "an e-mail if they gave an address and e-mails are turned on. "
+        f"the tickets void. {buyers_told('Buyers of these holds and orders who gave an address')} "
         "Holdfast does not refund the money: do that with your payment provider. This cannot be "
         "undone.",
         button="Release holds and cancel orders",

@@ -25,7 +25,12 @@ from holdfast.domain.catalog.model import (
 from holdfast.domain.ids import EventId
 from holdfast.domain.policy import POLICY_FIELDS, UNCHANGED
 from holdfast.domain.values import InvalidValue, Money
-from holdfast.entrypoints.admin.catalog.clearing import CLEAR_OFFER, at_stake, next_page
+from holdfast.entrypoints.admin.catalog.clearing import (
+    CLEAR_OFFER,
+    PARTIES_TOLD,
+    at_stake,
+    next_page,
+)
 from holdfast.entrypoints.admin.catalog.fields import (
     LocalTimeField,
     TextInput,
@@ -90,7 +95,8 @@ class EventForm(CatalogForm):
     def clean(self) -> dict[str, Any]:
         given = super().clean()
         for name, error in place_errors(self.place()).items():
-            self.add_error(name, f"{error}.".replace("_", " ").capitalize())
+            # Without capitalize(), which would also turn Europe/Berlin into europe/berlin.
+            self.add_error(name, f"{error[0].upper()}{error[1:]}.".replace("_", " ", 1))
         return given
 
     def place(self) -> Place:
@@ -287,8 +293,8 @@ def cancel(request: HttpRequest, event: Event) -> HttpResponse:
         form,
         title=f"Cancel {event.name}",
         consequence=f"Ends the sale for good. {event.name} has {at_stake(event)}. Live holds "
-        "can no longer be paid for. Orders stay as they are until you cancel them on the next "
-        "page. This cannot be undone.",
+        f"can no longer be paid for. The waitlist ends. {PARTIES_TOLD} Orders stay as they are "
+        "until you cancel them on the next page. This cannot be undone.",
         button="Cancel event",
         back=page_of(event),
         back_text="Keep the event",

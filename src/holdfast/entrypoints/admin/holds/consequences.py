@@ -9,8 +9,8 @@ from django.utils.text import get_text_list
 from holdfast.adapters.postgres.models import HoldLine, Seat, WaitingPlace
 from holdfast.domain.group.transitions import FactType
 from holdfast.entrypoints.admin.display import amount, redacted, shown_time
+from holdfast.entrypoints.admin.mails.consequences import buyer_told
 from holdfast.entrypoints.admin.waitlist.positions import shown_positions
-from holdfast.ports.facts.deliveries import NOTIFICATIONS
 
 
 def extension(hold: Any) -> str:
@@ -18,13 +18,13 @@ def extension(hold: Any) -> str:
         f"Keeps {places(hold)} for {holder(hold)} beyond {shown_time(hold.expires_at)} UTC, even"
         " beyond the limits of the policy.",
         "Nobody else can have them meanwhile.",
-        _told(hold, FactType.HOLD_EXTENDED),
+        buyer_told(hold, FactType.HOLD_EXTENDED),
     )
 
 
 def release(hold: Any) -> str:
     return _sentences(
-        f"Frees {places(hold)} immediately.", _next(hold), _told(hold, FactType.HOLD_CANCELLED)
+        f"Frees {places(hold)} immediately.", _next(hold), buyer_told(hold, FactType.HOLD_CANCELLED)
     )
 
 
@@ -33,7 +33,7 @@ def removal(hold: Any) -> str:
     return _sentences(
         f"Takes {holder(hold)} off the waitlist, now at position {position} for {places(hold)}.",
         "This cannot be undone: joining again means joining at the end.",
-        _told(hold, FactType.HOLD_CANCELLED),
+        buyer_told(hold, FactType.HOLD_CANCELLED),
     )
 
 
@@ -42,7 +42,7 @@ def expiry(hold: Any) -> str:
         f"Frees {places(hold)} immediately, as if the time were up.",
         _next(hold),
         "The buyer can ask for the same again, and may still pay late if the policy allows it.",
-        _told(hold, FactType.HOLD_EXPIRED),
+        buyer_told(hold, FactType.HOLD_EXPIRED),
     )
 
 
@@ -53,7 +53,7 @@ def move(hold: Any) -> str:
         "The old seats are free immediately.",
         _next(hold),
         f"The total stays {total}, and the hold still ends at {shown_time(hold.expires_at)} UTC.",
-        _told(hold, FactType.HOLD_CHANGED),
+        buyer_told(hold, FactType.HOLD_CHANGED),
     )
 
 
@@ -92,14 +92,6 @@ def _next(hold: Any) -> str:
     if WaitingPlace.objects.filter(**own).exclude(hold_id=hold.id).exists():
         return "Parties on the waitlist get them first, in their order."
     return "Nobody is on the waitlist, so they go back on sale."
-
-
-def _told(hold: Any, fact: FactType) -> str:
-    """Whether the buyer gets an e-mail about it."""
-    is_wanted = fact is not FactType.HOLD_EXPIRED or hold.organization.mail_when_expired
-    if hold.email is not None and is_wanted and fact in NOTIFICATIONS.types:
-        return f"{redacted(hold.email)} gets an e-mail, if e-mails are turned on."
-    return "The buyer gets no e-mail about this."
 
 
 def _counted(count: int, noun: str) -> str:

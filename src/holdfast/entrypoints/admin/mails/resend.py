@@ -19,6 +19,7 @@ from holdfast.entrypoints.admin.actions import ReasonForm, ask, reasoned_origin
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.admin.display import link
 from holdfast.entrypoints.admin.lookups import uuid_or_none
+from holdfast.entrypoints.admin.mails.consequences import IF_TURNED_ON
 from holdfast.entrypoints.admin.people.rights import current_request, may, require, visible
 from holdfast.services.mails.resend import MailDesk
 
@@ -63,7 +64,8 @@ def resend_mail(request: HttpRequest, organization_id: UUID, hold_id: UUID) -> H
         origin = reasoned_origin(request, given["reason"])
         refused = desk.resend(*named, MailKind(given["mail"]), origin)
         if refused is None:
-            messages.success(request, f"{design.label}: will be sent to {offer.to.redacted}.")
+            sent = f"{design.label}: will be sent to {offer.to.redacted}, {IF_TURNED_ON}."
+            messages.success(request, sent)
             return HttpResponseRedirect(back)
         form = ResendForm(
             {**request.POST.dict(), "mail": offer.kind.value}, initial={"mail": offer.kind.value}
@@ -74,8 +76,8 @@ def resend_mail(request: HttpRequest, organization_id: UUID, hold_id: UUID) -> H
         form,
         title="Resend e-mail",
         consequence=f"Sends the e-mail \N{LEFT DOUBLE QUOTATION MARK}{design.label}"
-        f"\N{RIGHT DOUBLE QUOTATION MARK} to {offer.to.redacted}, with the current text and state. "
-        f"At most {RESENDS_MAX} in an hour can be sent again.",
+        f"\N{RIGHT DOUBLE QUOTATION MARK} to {offer.to.redacted}, {IF_TURNED_ON}, with the current "
+        f"text and state. At most {RESENDS_MAX} in an hour can be sent again.",
         button="Send e-mail",
         back=back,
     )

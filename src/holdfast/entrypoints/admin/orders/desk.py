@@ -21,11 +21,11 @@ from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.order import REFUND_REFERENCE_LENGTH_MAX, OrderStatus
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.entrypoints.admin.actions import ReasonForm, act, ask, reasoned_origin
-from holdfast.entrypoints.admin.display import amount, redacted
+from holdfast.entrypoints.admin.display import amount
 from holdfast.entrypoints.admin.lists import SharedIdAdmin
 from holdfast.entrypoints.admin.lookups import seat_name
+from holdfast.entrypoints.admin.mails.consequences import buyer_told
 from holdfast.entrypoints.admin.people.rights import may, require
-from holdfast.ports.facts.deliveries import NOTIFICATIONS
 
 if TYPE_CHECKING:  # django-unfold has no types
     from django.forms import CheckboxInput as Switch
@@ -184,9 +184,7 @@ def _shown(ticket: Any, currency: str) -> str:
 
 def _consequence(order: Any, choices: list[tuple[str, str]]) -> str:
     what = "the tickets that you choose" if choices else _counted(_valid_tickets(order).count())
-    notified = "The buyer gets no e-mail."
-    if order.email is not None and FactType.ORDER_CANCELLED in NOTIFICATIONS.types:
-        notified = f"{redacted(order.email)} gets an e-mail, if e-mails are turned on."
+    notified = buyer_told(order, FactType.ORDER_CANCELLED)
     return (
         f"Cancels {what}: their codes become void, and their places are free immediately. Parties "
         f"on the waitlist come first. This cannot be undone. {notified} Holdfast does not refund "

@@ -23,6 +23,7 @@ from holdfast.domain.seats.block_seats import SEATS_PER_BLOCKING_MAX, BlockSeats
 from holdfast.domain.seats.seat import BLOCKED_REASON_LENGTH_MAX, SeatStatus
 from holdfast.entrypoints.admin.actions import ReasonForm, act, ask, reasoned_origin
 from holdfast.entrypoints.admin.lookups import uuid_or_none
+from holdfast.entrypoints.admin.mails.consequences import buyers_told
 from holdfast.entrypoints.admin.seats.hall import seat_status_now
 
 if TYPE_CHECKING:  # django-unfold has no types
@@ -167,7 +168,7 @@ def _ended_by(held: Sequence[Any], session: Session) -> str:
     others = (lines.aggregate(sum=Sum("quantity"))["sum"] or 0) - len(held)
     count = len(hold_ids)
     text = f"Ends {_count_of(count, 'hold')} at once ({_listed(references)}), because of "
-    text += f"{named(held)}. Buyers who gave an address get an e-mail."
+    text += f"{named(held)}. {buyers_told()}"
     if others > 0:
         text += (
             f" {_count_of(others, 'other ticket')} of {'it' if count == 1 else 'them'} "

@@ -12,6 +12,7 @@ from holdfast.adapters.postgres.models import Hold, Waitlist
 from holdfast.domain.access.scopes import Scope
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import HoldPromoted, Outcome, Promoted
+from holdfast.domain.group.transitions import FactType
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId
@@ -21,6 +22,7 @@ from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.domain.waitlist.queues import PROMOTIONS_MAX
 from holdfast.entrypoints.admin.actions import ReasonForm, act, ask, reasoned_origin
 from holdfast.entrypoints.admin.display import redacted, shown_time
+from holdfast.entrypoints.admin.mails.consequences import buyer_told, buyers_told
 from holdfast.entrypoints.admin.people.rights import origin_of, require
 from holdfast.entrypoints.admin.waitlist.parties import Reasons, reasons_of
 from holdfast.entrypoints.admin.waitlist.positions import shown_positions
@@ -43,8 +45,9 @@ def serve(request: HttpRequest, waitlist: Waitlist) -> HttpResponse:
         request,
         form,
         title=f"Serve the waitlist of {waitlist.session}",
-        consequence=f"Serves the parties whose places are free, in order, {at_once}, and e-mails"
-        f" them: {_counted(count)} at this moment. Nobody is overtaken out of turn.",
+        consequence=f"Serves the parties whose places are free, in order, {at_once}:"
+        f" {_counted(count)} at this moment. Nobody is overtaken out of turn."
+        f" {buyers_told('Those who gave an address')}",
         button="Serve the waitlist now",
         back=page_of(waitlist),
     )
@@ -98,9 +101,9 @@ def remove(request: HttpRequest, waitlist: Waitlist, hold_id: UUID) -> HttpRespo
         request,
         form,
         title=f"Remove {hold.reference} from the waitlist",
-        consequence=f"Takes {_holder(hold)} off the waitlist for {_tickets(hold.quantity)} and"
-        f" {_mails(hold)}. The place on the waitlist is lost: joining again means joining at the"
-        " end. No tickets are freed.",
+        consequence=f"Takes {_holder(hold)} off the waitlist for {_tickets(hold.quantity)}."
+        " The place on the waitlist is lost: joining again means joining at the end. No tickets are"
+        f" freed. {buyer_told(hold, FactType.HOLD_CANCELLED)}",
         button="Remove from the waitlist",
         back=page_of(waitlist),
     )
@@ -154,7 +157,10 @@ def _promoted(hold: Hold, outcome: Outcome) -> str:
 
 
 def _promotion_consequence(hold: Hold, reasons: Reasons) -> str:
-    given = f"Gives {_tickets(hold.quantity)} to {_holder(hold)} at once and {_mails(hold)}."
+    given = (
+        f"Gives {_tickets(hold.quantity)} to {_holder(hold)} at once."
+        f" {buyer_told(hold, FactType.HOLD_PROMOTED)}"
+    )
     if reasons.is_unblocked(hold.id):
         return f"{given} Nothing blocks it: it is its turn."
     if hold.status != HoldStatus.WAITING:
@@ -172,10 +178,6 @@ def _promotion_consequence(hold: Hold, reasons: Reasons) -> str:
 
 def _holder(hold: Hold) -> str:
     return redacted(hold.email or hold.user_id or "the buyer")
-
-
-def _mails(hold: Hold) -> str:
-    return "e-mails them" if hold.email else "sends no e-mail, because no address is known"
 
 
 def _tickets(count: int) -> str:
