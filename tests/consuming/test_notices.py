@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from email.headerregistry import Address
+from threading import Event
 from uuid import uuid4
 
 import pytest
@@ -20,6 +21,7 @@ from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.mails.templates import PostgresMailTemplates
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.rabbitmq.connections import connected
+from holdfast.bootstrap import consumers
 from holdfast.domain.catalog.changes import SaleChange
 from holdfast.domain.catalog.model import EventStatus, SessionStatus
 from holdfast.domain.group.outcomes import Waiting
@@ -28,6 +30,7 @@ from holdfast.domain.mails.resend import PAYABLE_SECONDS_MIN
 from holdfast.domain.values import Holder
 from holdfast.ports.facts.deliveries import NOTIFICATIONS, TOO_OFTEN
 from holdfast.ports.facts.log import Handled, Message
+from holdfast.ports.facts.notices import Notice
 from holdfast.services.catalog.changes import CatalogEditor
 from holdfast.services.facts.notices import NoticeSender
 from tests.consuming.mail_server import MailServer, Received
@@ -35,7 +38,7 @@ from tests.consuming.shop import WARNING_SECONDS, Shop, a_buyer, elsewhere
 from tests.contract.venues import OPERATOR, a_purchase
 from tests.contract.waitlist.test_explanations import close
 from tests.support.brokers import BrokerUnderTest
-from tests.support.patience import wait_until
+from tests.support.patience import PATIENCE_SECONDS, wait_until
 
 TTL_SECONDS = 600
 COPIES = 3
@@ -68,14 +71,19 @@ def warned(shop: Shop, *holds: Hold, seconds_left: int = WARNING_SECONDS - 1) ->
 def mails_after(
     shop: Shop, broker: BrokerUnderTest, mail: MailServer, facts: list[Message]
 ) -> list[Received]:
-    """All mails sent once these facts, and a last one after them, were consumed."""
-    last = shop.hold()
+    """All mails sent once these facts, and a last one after them in each queue, were consumed."""
+    last = [shop.hold(), shop.hold()]
     broker.address.publish(facts)
-    (*_, last_fact) = bought(shop, last)
-    broker.address.publish([last_fact])
+    (*_, of_notifications) = bought(shop, last[0])
+    shop.do(shop.venue.release_as_operator(last[1].id))
+    (*_, of_endings) = shop.facts("hold.cancelled")
+    broker.address.publish([of_notifications, of_endings])
+    addresses = set(map(address_of, last))
     with notifying(shop, broker, mail):
-        wait_until(lambda: bool(mail.to(address_of(last))), "the last mail is sent")
-    return [each for each in mail.received if each.to != address_of(last)]
+        wait_until(
+            lambda: addresses <= {each.to for each in mail.received}, "the last mails are sent"
+        )
+    return [each for each in mail.received if each.to not in addresses]
 
 
 class TestConfirmation:
@@ -304,6 +312,29 @@ class TestPromotion:
 
 
 class TestTrouble:
+    def test_notices_about_what_has_ended_keep_no_urgent_one_waiting(
+        self, shop: Shop, broker: BrokerUnderTest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A cancelled event makes thousands of them."""
+        ended, bought_now = shop.hold(1), shop.hold(1)
+        sent: list[str] = []
+        is_told = Event()
+
+        class MailServerAtItsLimit:
+            def send(self, notice: Notice) -> None:
+                if notice.to == ended.holder.email:
+                    assert is_told.wait(PATIENCE_SECONDS), "the urgent notice waits behind it"
+                sent.append(notice.to.value)
+                is_told.set()
+
+        monkeypatch.setattr(consumers, "_notifier", lambda _: MailServerAtItsLimit())
+        shop.do(shop.venue.release_as_operator(ended.id))
+        broker.address.publish(shop.facts("hold.cancelled"))
+        broker.address.publish(bought(shop, bought_now))
+        with notifying(shop, broker, MailServer()):
+            wait_until(lambda: len(sent) == 2, "both are notified")
+        assert sent == [address_of(bought_now), address_of(ended)]
+
     def test_every_mail_is_sent_once_after_a_mail_server_outage(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
     ) -> None:

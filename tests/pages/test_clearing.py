@@ -21,7 +21,7 @@ from holdfast.domain.orders.order import Order, OrderStatus
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.entrypoints.admin.apps import AdminConfig
-from holdfast.ports.facts.deliveries import NOTIFICATIONS
+from holdfast.ports.facts.deliveries import NOTIFIED_TYPES
 from holdfast.ports.facts.log import Handled
 from holdfast.ports.facts.notices import Notice
 from holdfast.services.facts.envelope import message_of
@@ -151,7 +151,7 @@ def test_every_buyer_gets_one_mail(operator: Client, desk: Desk, database: Datab
         PostgresMailTemplates(database),
     )
     for fact in (*facts, *facts):
-        if fact.type in NOTIFICATIONS.types:
+        if fact.type in NOTIFIED_TYPES:
             assert sender.handle(message_of(fact, None)) is Handled.DONE
     sent = {notice.to: notice.text.splitlines()[:2] for notice in mails.sent}
     assert len(mails.sent) == len(sent)

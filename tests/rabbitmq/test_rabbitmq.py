@@ -23,6 +23,7 @@ def test_the_queues_are_durable_quorum_queues(
     listed = rabbit.ctl("list_queues", "-p", vhost, "--no-table-headers", "name", "type", "durable")
     assert {tuple(line.split()) for line in listed.splitlines()} == {
         ("holdfast.facts", "quorum", "true"),
+        ("holdfast.endings", "quorum", "true"),
         ("holdfast.notifications", "quorum", "true"),
         ("holdfast.orders", "quorum", "true"),
         ("holdfast.dead-letters", "quorum", "true"),

@@ -24,6 +24,7 @@ from holdfast.bootstrap.privacy.addresses import addresses_of
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.ports.engine import Submit
 from holdfast.ports.facts.deliveries import (
+    ENDINGS,
     NOTIFICATIONS,
     ORDERS,
     Consumer,
@@ -91,6 +92,7 @@ def consumer_threads(
     return [
         ConsumerThread("orders", partial(consumer_of, settings, ORDERS), taker.handle),
         ConsumerThread("notices", partial(consumer_of, settings, NOTIFICATIONS), tell),
+        ConsumerThread("endings", partial(consumer_of, settings, ENDINGS), tell),
     ]
 
 

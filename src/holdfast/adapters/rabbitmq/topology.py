@@ -3,7 +3,13 @@
 from typing import Any
 
 from holdfast.adapters.rabbitmq.connections import Channel
-from holdfast.ports.facts.deliveries import DELIVERIES_MAX, NOTIFICATIONS, ORDERS, Subscription
+from holdfast.ports.facts.deliveries import (
+    DELIVERIES_MAX,
+    ENDINGS,
+    NOTIFICATIONS,
+    ORDERS,
+    Subscription,
+)
 
 FACTS = "holdfast.facts"  # the exchange for our facts, routed by type
 INBOUND = "holdfast.inbound"  # the exchange for messages of other services
@@ -35,6 +41,7 @@ def declare(channel: Channel, facts_queue: str | None = None) -> None:
     _declare_queue(channel, DEAD_LETTERS, _KEPT)
     channel.queue_bind(DEAD_LETTERS, DEAD)
     _declare_subscription(channel, NOTIFICATIONS, FACTS)
+    _declare_subscription(channel, ENDINGS, FACTS)
     _declare_subscription(channel, ORDERS, INBOUND)
     if facts_queue is not None:
         _declare_queue(channel, facts_queue, _QUORUM)

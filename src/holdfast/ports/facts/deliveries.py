@@ -31,16 +31,17 @@ class Subscription:
     types: frozenset[str]
 
 
-# Our own facts that buyers are notified of.
+# Our own facts that buyers are notified of at once: most have minutes left to pay.
 NOTIFICATIONS = Subscription(
     "holdfast.notifications",
-    frozenset(
-        {
-            *("hold.cancelled", "hold.expired", "hold.expiring", "hold.promoted"),
-            *("notice.requested", "order.cancelled", "order.confirmed"),
-        }
-    ),
+    frozenset({"hold.expiring", "hold.promoted", "notice.requested", "order.confirmed"}),
 )
+# Those about what has ended. A cancelled event makes one for each buyer, and nobody else's notice
+# of a few minutes may wait behind them.
+ENDINGS = Subscription(
+    "holdfast.endings", frozenset({"hold.cancelled", "hold.expired", "order.cancelled"})
+)
+NOTIFIED_TYPES = NOTIFICATIONS.types | ENDINGS.types
 # Messages from the shop that takes the payment.
 ORDERS = Subscription("holdfast.orders", frozenset({"order.confirmed"}))
 

@@ -162,6 +162,8 @@ class NoticeSender:
         return Handled.DONE
 
     def _notify(self, organization_id: OrganizationId, fact: _Fact) -> None:
+        if isinstance(fact, _ReleasedFact) and fact.payload.reason != ReleaseReason.OPERATOR:
+            return  # the buyer knows
         organization = self.organizations.organization(organization_id)
         if organization is None:
             raise NoticeRefused("unknown organization")
@@ -192,8 +194,6 @@ class NoticeSender:
                     return None
                 return self._of_hold(organization, about.hold_id, MailKind.EXPIRED)
             case _ReleasedFact(payload=about):
-                if about.reason != ReleaseReason.OPERATOR:
-                    return None  # the buyer knows
                 return self._of_hold(organization, about.hold_id, MailKind.RELEASE)
             case _ConfirmedFact(payload=about):
                 return self._of_order(organization, about.order_id)
