@@ -59,13 +59,15 @@ class Resale:
 
             wait_until(is_served, "a party for each cancelled order")
         assert sorted(self._promoted()) == sorted(self.parties)
-        statuses = Counter(hold.status for hold in self.arena.world.holds(self.venue).values())
+        statuses = Counter(self._statuses().values())
         assert statuses == {"active": len(KINDS) * PLACES, "converted": len(self.parties)}
 
     def _active(self) -> set[HoldId]:
-        query = "SELECT id FROM hold WHERE organization_id = %s AND status = 'active'"
-        found = rows(self.arena.url, query, self.venue.organization_id)
-        return {HoldId(hold_id) for (hold_id,) in found}
+        return {hold_id for hold_id, status in self._statuses().items() if status == "active"}
+
+    def _statuses(self) -> dict[HoldId, str]:
+        query = "SELECT id, status FROM hold WHERE organization_id = %s"
+        return dict(rows(self.arena.url, query, self.venue.organization_id))
 
     def _promoted(self) -> list[HoldId]:
         query = "SELECT hold_id FROM outbox WHERE organization_id = %s AND type = 'hold.promoted'"
