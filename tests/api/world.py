@@ -318,6 +318,7 @@ class StubCatalog:
         origin: Origin,
         idempotency: IdempotencyKey | None,
         render: Callable[[CatalogOutcome], bytes],
+        seen: str | None = None,
     ) -> CatalogAnswer:
         if self.error:
             raise self.error

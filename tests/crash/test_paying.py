@@ -1,9 +1,10 @@
-"""kill -9 at each step of checkout and payment: a repeated key gets the missed answer, and there is
-one checkout, one order, one set of tickets and one fact of each."""
+"""kill -9 at each step of checkout, payment and cancellation: a repeated key gets the missed
+answer, and there is one checkout, one order, one set of tickets and one fact of each."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.crash.points import AFTER_COMMIT, POINTS, await_death, dying_server
 from tests.support.auditing import assert_sound, rows
 from tests.support.crowds import Crowd, Reply
 from tests.support.databases import DatabaseFactory
-from tests.support.platform import Json, Platform, new_platform
+from tests.support.platform import Hall, Json, Platform, Sale, new_platform
 from tests.support.servers import RunningServer
 
 NO_DUTIES = {"HOLDFAST_DUTIES": "none", "HOLDFAST_LOG_LEVEL": "warning"}
@@ -49,21 +50,42 @@ class Buyer:
             self.seen("SELECT type, hold_id::text, version FROM outbox WHERE organization_id = %s")
         )
 
+    def kinds(self) -> Counter[object]:
+        found = self.seen("SELECT type FROM outbox WHERE organization_id = %s")
+        return Counter(kind for (kind,) in found)
+
+    def cancelled(self, parties: Sequence[str]) -> tuple[object, object, int, list[object]]:
+        """The status and version of the only order, its number of void tickets, and the statuses of
+        parties on the waitlist."""
+        ((status, version),) = self.seen(
+            "SELECT status, version FROM purchase_order WHERE organization_id = %s"
+        )
+        void = self.seen(
+            "SELECT id FROM ticket WHERE organization_id = %s AND voided_at IS NOT NULL"
+        )
+        query = "SELECT id::text, status FROM hold WHERE organization_id = %s"
+        status_of: dict[str, object] = {str(id_): each for id_, each in self.seen(query)}
+        return status, version, len(void), [status_of[party] for party in parties]
+
     def versions(self) -> set[object]:
         query = "SELECT version FROM hold WHERE organization_id = %s"
         return {version for (version,) in self.seen(query)}
 
 
-@pytest.fixture
-def buyer(healthy: RunningServer) -> Buyer:
-    platform = new_platform(healthy.base_url, healthy.database_url)
-    hall, sale = platform.hall(1, 4), platform.on_sale(10)
+def holds_of_ada(platform: Platform, hall: Hall, sale: Sale) -> list[str]:
     seat = platform.made(
         "/api/holds",
         {"session_id": hall.session_id, "seat_ids": [hall.seat_ids[0]], "user_id": "ada"},
     )
     standing = platform.place(sale, 2, user_id="ada").json()
-    return Buyer(platform, healthy.database_url, [seat["hold_id"], standing["hold_id"]])
+    return [seat["hold_id"], standing["hold_id"]]
+
+
+@pytest.fixture
+def buyer(healthy: RunningServer) -> Buyer:
+    platform = new_platform(healthy.base_url, healthy.database_url)
+    hold_ids = holds_of_ada(platform, platform.hall(1, 4), platform.on_sale(10))
+    return Buyer(platform, healthy.database_url, hold_ids)
 
 
 def assert_repeated(lost: Reply, again: Reply, third: Reply, point: str) -> None:
@@ -129,4 +151,57 @@ def test_a_server_killed_during_payment_makes_one_order(
         if version == 3:
             kinds[str(kind)] += count
     assert kinds == {"hold.converted": 2, "seat.sold": 1, "order.confirmed": 1}
+    assert_sound(buyer.url)
+
+
+NOTHING = ("confirmed", 1, 0, ["waiting"] * 4, Counter[object]())
+EVERYTHING = (
+    "cancelled",
+    2,
+    3,
+    ["active"] * 3 + ["waiting"],
+    Counter[object](
+        {
+            "order.cancelled": 1,
+            "ticket.voided": 3,
+            "seat.released": 1,
+            "hold.promoted": 3,
+            "seat.held": 1,
+        }
+    ),
+)
+
+
+def waiting(platform: Platform, sold: Hall | Sale) -> str:
+    """A party that waits for one place."""
+    wanted = {"session_id": sold.session_id, "ticket_type_id": sold.ticket_type_id, "quantity": 1}
+    answer = platform.client.post("/api/holds", json=wanted | {"user_id": uuid4().hex})
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["hold_id"])
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_server_killed_during_a_cancellation_promotes_one_party_for_each_place(
+    healthy: RunningServer, make_server: Callable[..., RunningServer], point: str
+) -> None:
+    """The buyer has the only seat and both standing places, for which four parties wait."""
+    platform = new_platform(healthy.base_url, healthy.database_url)
+    hall = platform.hall(1, 1, hold_policy={"waitlist": True})
+    sale = platform.on_sale(2, hold_policy={"waitlist": True})
+    buyer = Buyer(platform, healthy.database_url, holds_of_ada(platform, hall, sale))
+    checkout = platform.made("/api/checkouts", {"hold_ids": buyer.hold_ids})
+    paid = f"/api/checkouts/{checkout['checkout_id']}/complete"
+    order = buyer.ask(healthy, paid, {"payment_reference": "pay-1"}, "key-1").json()
+    parties = [waiting(platform, each) for each in (hall, sale, sale, sale)]
+    path, body = f"/api/orders/{order['order_id']}/cancel", {"reason": "Ada fell ill"}
+    facts = buyer.kinds()
+    dying = dying_server(make_server, buyer.url, "CancelOrder", point, **NO_DUTIES).start()
+    lost = buyer.ask(dying, path, body, "key-2")
+    await_death(dying)
+    happened = (*buyer.cancelled(parties), buyer.kinds() - facts)
+    assert happened == (EVERYTHING if point == AFTER_COMMIT else NOTHING)
+    again, third = (buyer.ask(healthy, path, body, "key-2") for _ in range(2))
+    assert_repeated(lost, again, third, point)
+    assert [ticket["status"] for ticket in again.json()["tickets"]] == ["void"] * 3
+    assert (*buyer.cancelled(parties), buyer.kinds() - facts) == EVERYTHING
     assert_sound(buyer.url)

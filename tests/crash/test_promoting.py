@@ -4,14 +4,13 @@ in order."""
 from collections.abc import Callable
 from contextlib import suppress
 
-import psycopg
 import pytest
 
 from holdfast.domain.waitlist.queues import PROMOTIONS_MAX
 from holdfast.engine import Admission
 from tests.contract.worlds import PostgresWorld
 from tests.crash.points import AFTER_COMMIT, POINTS, await_death, dying_server
-from tests.race.lines import SoldOut, promoter_of, run_to_the_end, sold_out
+from tests.race.lines import add_capacity, promoter_of, run_to_the_end, sold_out
 from tests.support.auditing import assert_sound, rows
 from tests.support.servers import RunningServer
 
@@ -20,13 +19,6 @@ CROWD = 2 * PROMOTIONS_MAX + 5
 PROMOTED = """
 SELECT hold_id FROM outbox WHERE type = 'hold.promoted' ORDER BY occurred_at, xid, seq
 """
-
-
-def add_capacity(sale: SoldOut, places: int) -> None:
-    """Add capacity and leave the promotions to the promoter."""
-    with psycopg.connect(sale.world.url) as owner:
-        owner.execute("UPDATE pool SET total = total + %s", [places])
-        owner.execute("UPDATE waitlist SET is_settled = false")
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -11,7 +11,16 @@ from functools import partial
 from urllib.parse import urlsplit
 
 # Groups write one of these facts in the same exchange as COMMIT.
-FACTS = (b"hold.created", b"hold.changed", b"hold.cancelled", b"hold.promoted", b"seat.blocked")
+FACTS = (
+    b"hold.created",
+    b"hold.changed",
+    b"hold.cancelled",
+    b"hold.waiting",
+    b"hold.promoted",
+    b"hold.converted",
+    b"order.cancelled",
+    b"seat.blocked",
+)
 COMMITTED = b"COMMIT\x00"
 
 

@@ -24,6 +24,7 @@ from holdfast.ports.engine import Answer
 from tests.faults.arena import UNAVAILABLE, Arena
 from tests.faults.injection import injected, install
 from tests.faults.proxy import Fault, Proxy
+from tests.faults.resale import Resale
 
 CHECK_EVERY = 25
 TRADES = 5  # holds of each burst that are paid for, and then cancelled
@@ -38,6 +39,7 @@ class Storm:
         install(self.postgres.url)
         self.proxy = Proxy(self.postgres.url)
         self.arena = Arena(self.postgres.url, self.proxy.url)
+        self.resale = Resale(self.arena)
         self.started = time.monotonic()
         self.answers: Counter[str] = Counter()
 
@@ -69,6 +71,7 @@ class Storm:
             self.answers += answers
             self.arena.take_steps(trades)
             self.arena.begin_trades(range(first, first + TRADES))
+            self.resale.begin_trades()
             if number % CHECK_EVERY == 0:
                 self.check()
         self.check()
@@ -76,9 +79,13 @@ class Storm:
     def check(self) -> None:
         before = len(self.arena.commands)
         self.arena.finish_trades()
+        self.resale.assert_one_party_for_each_order()
         self.arena.assert_nothing_lost_and_nothing_twice()
-        orders = len(self.arena.trades)
-        self.report(f"checked: {before} holds, {orders} orders sold and cancelled, all sound")
+        orders, promoted = len(self.arena.trades), len(self.resale.parties)
+        self.report(
+            f"checked: {before} holds, {orders} orders sold and cancelled, {promoted} parties"
+            " promoted, all sound"
+        )
 
     def fault_at_commit(self, _futures: list[Future[Answer]]) -> None:
         fault = self.dice.choice(list(Fault))
@@ -119,9 +126,10 @@ class Storm:
 
     def lock_the_pool(self, _futures: list[Future[Answer]]) -> None:
         seconds = self.dice.uniform(0.1, 2.0)
-        self.report(f"a stranger locked the pool for {seconds:.1f} s")
-        pool_id = self.arena.venue.pools["floor"]
-        with self.arena.world.locked_elsewhere(self.arena.venue, pool_id):
+        venue = self.dice.choice([self.arena.venue, self.resale.venue])
+        name = "the pool" if venue is self.arena.venue else "the sold-out pool"
+        self.report(f"a stranger locked {name} for {seconds:.1f} s")
+        with self.arena.world.locked_elsewhere(venue, venue.pools["floor"]):
             time.sleep(seconds)
 
     def lock_some_seats(self, _futures: list[Future[Answer]]) -> None:

@@ -10,6 +10,7 @@ from holdfast.domain.group.outcomes import CartChanged, Released
 from tests.contract.asking import placed
 from tests.faults.arena import BOUND_SECONDS, Arena
 from tests.faults.proxy import Fault, Proxy
+from tests.faults.resale import Resale
 from tests.race.lines import fill, live_holds_of, promoter_of, run_to_the_end, sold_out
 from tests.support.auditing import assert_sound
 
@@ -63,6 +64,23 @@ def test_a_promotion_cut_around_commit_happens_once(far: tuple[Arena, Proxy], fa
         fact.hold_id for fact in arena.world.facts(sale.venue) if fact.type == "hold.promoted"
     ]
     assert promoted == [first.id]
+    assert_sound(arena.url)
+
+
+@pytest.mark.parametrize("fault", AROUND_COMMIT)
+def test_a_cancelled_order_cut_around_commit_promotes_one_party(
+    far: tuple[Arena, Proxy], fault: Fault
+) -> None:
+    """While parties join, while holds are paid for, and while their orders are cancelled."""
+    arena, proxy = far
+    resale = Resale(arena)
+    resale.begin_trades()
+    for _ in range(3):
+        proxy.fault_next(fault)
+        arena.take_steps(arena.next_steps())
+        assert proxy.faulted.is_set()
+    arena.finish_trades()
+    resale.assert_one_party_for_each_order()
     assert_sound(arena.url)
 
 

@@ -11,7 +11,8 @@ from holdfast.adapters.postgres.engine import group as group_module
 from holdfast.adapters.postgres.engine import statements
 from holdfast.adapters.postgres.engine.group import advisory_name
 from holdfast.domain.group.footprint import Resource, ResourceKind
-from holdfast.engine import Admission
+from holdfast.domain.holds import place_hold, preconditions
+from holdfast.engine import Admission, verdicts
 from holdfast.ports.store import Contended, Wanted
 from tests.contract.worlds import PostgresWorld
 
@@ -35,6 +36,17 @@ def unlocked(monkeypatch: pytest.MonkeyPatch, kind: ResourceKind) -> None:
         return uuid4().int >> 65 if resource.kind is kind else advisory_name(resource)
 
     monkeypatch.setattr(group_module, "advisory_name", somewhere_else)
+
+
+def without_promotion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that frees places promotes nobody, as if a separate job promoted later."""
+    monkeypatch.setattr(verdicts, "settle", lambda *_, **__: [])
+
+
+def without_waitlist_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newcomers may take what others wait for."""
+    monkeypatch.setattr(preconditions, "passes", lambda *_: ())
+    monkeypatch.setattr(place_hold, "is_behind_queue", lambda *_: False)
 
 
 def slowly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
+import psycopg
+
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.domain.carts.empty_cart import EmptyCart
 from holdfast.domain.carts.fill_cart import FillCart
@@ -124,6 +126,14 @@ def sold_out(
     sale.holds = [outcome.hold for outcome in outcomes if isinstance(outcome, Placed)]
     assert len(sale.holds) == places
     return sale
+
+
+def add_capacity(sale: SoldOut, places: int) -> None:
+    """Add places to the floor and leave the promotions to the promoter."""
+    pool_id, session_id = sale.venue.pools["floor"], sale.venue.session_id
+    with psycopg.connect(sale.world.url) as owner:
+        owner.execute("UPDATE pool SET total = total + %s WHERE id = %s", [places, pool_id])
+        owner.execute("UPDATE waitlist SET is_settled = false WHERE session_id = %s", [session_id])
 
 
 def somebody() -> Holder:

@@ -33,6 +33,7 @@ class RefusalCode(StrEnum):
     SEAT_NOT_FOUND = "seat_not_found"
     BLOCK_NOT_FOUND = "block_not_found"
     DUPLICATE_BLOCK = "duplicate_block"
+    CATALOG_CHANGED = "catalog_changed"
     INVALID_SEATS = "invalid_seats"
     TOO_MANY_SEATS = "too_many_seats"
     QUANTITY_ABOVE_MAXIMUM = "quantity_above_maximum"

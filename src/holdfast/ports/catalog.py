@@ -70,10 +70,12 @@ class CatalogStore(Protocol):
         origin: Origin,
         idempotency: IdempotencyKey | None,
         render: Callable[[CatalogOutcome], bytes],
+        seen: str | None = None,
     ) -> CatalogAnswer:
         """Make the change, write its fact and its audit entry, mark the waitlists that it concerns
         and record its answer, in one transaction. Newcomers take nothing from a marked waitlist;
-        promoting clears the mark."""
+        promoting clears the mark. With `seen`, the record must still be in that state
+        (`domain/catalog/editing.py`)."""
         ...
 
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None: ...

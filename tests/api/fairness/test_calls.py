@@ -175,10 +175,11 @@ class SlowCatalog(StubCatalog):
         origin: Origin,
         idempotency: IdempotencyKey | None,
         render: Callable[[CatalogOutcome], bytes],
+        seen: str | None = None,
     ) -> CatalogAnswer:
         if change.organization_id == ORGANIZATION:
             self.gate.pass_through()
-        return super().apply(change, origin, idempotency, render)
+        return super().apply(change, origin, idempotency, render, seen)
 
 
 async def reads_beside(world: World, gate: Gate, busy: int, entered: int) -> httpx.Response | None:

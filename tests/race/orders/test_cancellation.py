@@ -14,7 +14,13 @@ from holdfast.engine import Admission
 from tests.contract.asking import ask, converted, placed, waiting
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
-from tests.race.guards import TwoEngines, slowly, without
+from tests.race.guards import (
+    TwoEngines,
+    slowly,
+    without,
+    without_promotion,
+    without_waitlist_rule,
+)
 from tests.support.auditing import assert_sound
 
 ROUNDS = 20
@@ -138,6 +144,15 @@ def test_a_cancelled_seat_goes_to_the_waitlist_and_to_nobody_else(two_engines: T
     world, engines = two_engines
     assert set(takers_of_a_cancelled_seat(world, engines)) == {(0, "active")}
     assert_sound(world.url)
+
+
+def test_control_without_promotion_and_the_waitlist_rule_somebody_else_gets_it(
+    two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No lock is missing here: until the cancellation commits, nobody else sees the seat free."""
+    without_promotion(monkeypatch)
+    without_waitlist_rule(monkeypatch)
+    assert (1, "waiting") in takers_of_a_cancelled_seat(*two_engines)
 
 
 def test_without_a_waitlist_a_cancelled_seat_goes_to_one_of_the_others(

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.domain.group.outcomes import Outcome, Placed, Waiting
-from holdfast.domain.holds import place_hold, preconditions
-from holdfast.engine import verdicts
-from tests.race.guards import ROUNDS_MAX, TwoEngines, slowly, without
+from tests.race.guards import (
+    ROUNDS_MAX,
+    TwoEngines,
+    slowly,
+    without,
+    without_promotion,
+    without_waitlist_rule,
+)
 from tests.race.lines import AREAS, at_once, promoter_of, sold_out
 from tests.support.auditing import assert_sound
 
@@ -69,22 +74,12 @@ def test_a_newcomer_never_gets_a_place_freed_for_the_waitlist(
     assert_sound(world.url)
 
 
-def nobody_served(*_arguments: object, **_: object) -> list[object]:
-    return []
-
-
-def nobody_overtaken(*_arguments: object) -> tuple[object, ...]:
-    return ()
-
-
 @pytest.mark.parametrize("area", AREAS)
 def test_control_without_promotion_and_the_waitlist_rule_a_newcomer_does(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch, area: str
 ) -> None:
-    """As if a separate job promoted later."""
-    monkeypatch.setattr(verdicts, "settle", nobody_served)
-    monkeypatch.setattr(preconditions, "passes", nobody_overtaken)
-    monkeypatch.setattr(place_hold, "is_behind_queue", lambda *_: False)
+    without_promotion(monkeypatch)
+    without_waitlist_rule(monkeypatch)
     rounds = newcomers(two_engines, area, ROUNDS_MAX)
     assert any(isinstance(came, Placed) for _, came in rounds)
 
@@ -92,7 +87,7 @@ def test_control_without_promotion_and_the_waitlist_rule_a_newcomer_does(
 def test_control_the_waitlist_rule_alone_keeps_the_place_free(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verdicts, "settle", nobody_served)
+    without_promotion(monkeypatch)
     for waiter, came in newcomers(two_engines, "floor", ROUNDS):
         assert waiter == "waiting"
         assert isinstance(came, Waiting), came

@@ -47,7 +47,8 @@ _log = structlog.get_logger("holdfast.catalog")
 
 @immutable
 class CatalogEditor:
-    """Changes on behalf of one caller, with its idempotency key if it sent one."""
+    """Changes on behalf of one caller, with its idempotency key if it sent one, and with the state
+    of the record that a person saw."""
 
     catalog: CatalogStore
     submit: Submit
@@ -55,6 +56,7 @@ class CatalogEditor:
     origin: Origin
     idempotency: IdempotencyKey | None
     render: Callable[[CatalogOutcome], bytes]
+    seen: str | None = None
 
     def create_event(
         self,
@@ -212,7 +214,9 @@ class CatalogEditor:
 
     def _apply(self, change: CatalogChange) -> CatalogAnswer:
         try:
-            answer = self.catalog.apply(change, self.origin, self.idempotency, self.render)
+            answer = self.catalog.apply(
+                change, self.origin, self.idempotency, self.render, self.seen
+            )
         except StoreError as error:
             kind = type(error).__name__
             _log.error("catalog.failed", change=type(change).__name__, problem=kind)

@@ -57,11 +57,14 @@ IMPORT_SECONDS_MAX = 20.0
 SEATS_PER_STATEMENT = 125
 
 
-def change_catalog(connection: Connection, change: CatalogChange, origin: Origin) -> CatalogOutcome:
-    """Apply a change. It writes nothing if nothing differs."""
+def change_catalog(
+    connection: Connection, change: CatalogChange, origin: Origin, seen: str | None = None
+) -> CatalogOutcome:
+    """Apply a change. It writes nothing if nothing differs, or if the person saw another state of
+    the record."""
     connection.execute(PATIENCE)
     connection.execute(sql.BESIDE_REBASE)
-    transaction = CatalogTransaction(connection, change.organization_id, origin)
+    transaction = CatalogTransaction(connection, change.organization_id, origin, seen)
     match change:
         case CreateEvent():
             return _create_event(transaction, change)
@@ -114,7 +117,7 @@ def _change_event(transaction: CatalogTransaction, change: ChangeEvent) -> Catal
     event = transaction.find(sql.EVENTS, event_id)
     if event is None:
         return refusals.event_not_found()
-    changed = changed_event(event, change)
+    changed = transaction.refuse_stale(event) or changed_event(event, change)
     if isinstance(changed, Refusal) or changed == event:
         return changed
     terms, metadata = _terms(changed.policy, changed.sale), metadata_json(changed.metadata)
@@ -143,7 +146,7 @@ def _change_session(transaction: CatalogTransaction, change: ChangeSession) -> C
     session = transaction.find(sql.SESSIONS, session_id)
     if session is None:
         return refusals.session_not_found()
-    changed = changed_session(session, change)
+    changed = transaction.refuse_stale(session) or changed_session(session, change)
     if isinstance(changed, Refusal) or changed == session:
         return changed
     metadata, status = metadata_json(changed.metadata), changed.status.value
@@ -173,7 +176,7 @@ def _change_pool(transaction: CatalogTransaction, change: ChangePool) -> Catalog
     transaction.lock(ResourceKind.SESSION, pool.session_id)
     in_use = transaction.pool_in_use(pool_id)
     pool = transaction.get(sql.POOLS, pool_id)
-    changed = changed_pool(pool, change, in_use)
+    changed = transaction.refuse_stale(pool) or changed_pool(pool, change, in_use)
     if isinstance(changed, Refusal) or changed == pool:
         return changed
     transaction.update(sql.CHANGE_POOL, pool_id, (changed.name, changed.total))
@@ -233,7 +236,9 @@ def _change_ticket_type(
     ticket_type = transaction.get(sql.TICKET_TYPES, id_)
     pools = _pools_of_session(transaction, session_id, change.pool_ids or ())
     ((is_waited_for,),) = transaction.execute(sql.IS_WAITED_FOR, session_id, id_)
-    changed = changed_ticket_type(ticket_type, change, pools, is_waited_for=is_waited_for)
+    changed = transaction.refuse_stale(ticket_type) or changed_ticket_type(
+        ticket_type, change, pools, is_waited_for=is_waited_for
+    )
     if isinstance(changed, Refusal) or changed == ticket_type:
         return changed
     _write_ticket_type(transaction, changed)
@@ -297,7 +302,8 @@ def _change_block(transaction: CatalogTransaction, change: ChangeBlock) -> Catal
     # Read again: it may have changed while we waited for the lock.
     block = _block(transaction, block_id)
     hall = _hall(transaction, session_id)
-    changed = changed_block(block, change, hall, _in_use(transaction, block))
+    in_use = _in_use(transaction, block)
+    changed = transaction.refuse_stale(block) or changed_block(block, change, hall, in_use)
     if isinstance(changed, Refusal) or changed == block:
         return changed
     pool_id = _change_capacity(transaction, change, block, changed)

@@ -51,8 +51,9 @@ class PostgresCatalog:
         origin: Origin,
         idempotency: IdempotencyKey | None,
         render: Callable[[CatalogOutcome], bytes],
+        seen: str | None = None,
     ) -> CatalogAnswer:
-        answer = self._applied(change, origin, idempotency, render)
+        answer = self._applied(change, origin, idempotency, render, seen)
         if isinstance(change, ChangeEvent) and change.alters_terms:
             # Even if nothing was left to do: the first attempt may still be waiting here.
             await_decisions(self._database, change.organization_id, change.event_id)
@@ -64,13 +65,14 @@ class PostgresCatalog:
         origin: Origin,
         idempotency: IdempotencyKey | None,
         render: Callable[[CatalogOutcome], bytes],
+        seen: str | None,
     ) -> CatalogAnswer:
         seconds = IMPORT_SECONDS_MAX if isinstance(change, ImportSeats) else None
         with self._database.transaction(change.organization_id, seconds=seconds) as connection:
             unsettled: list[SessionId] = []
 
             def decide() -> CatalogOutcome:
-                outcome = change_catalog(connection, change, origin)
+                outcome = change_catalog(connection, change, origin, seen)
                 unsettled.extend(unsettle(connection, change, outcome))
                 return outcome
 

@@ -14,11 +14,13 @@ from holdfast.adapters.postgres.catalog import statements as sql
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine.group import advisory_name
 from holdfast.domain.catalog.changes import CreatePool
+from holdfast.domain.catalog.editing import refuse_stale
 from holdfast.domain.catalog.facts import CatalogFact, CatalogRecord, fact_of
 from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import EventId, OrganizationId, SessionId
 from holdfast.domain.immutable import immutable
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import JsonValue
 from holdfast.ports.facts.log import PARTITIONS
 
@@ -32,6 +34,7 @@ class CatalogTransaction:
     connection: Connection
     organization_id: OrganizationId
     origin: Origin
+    seen: str | None = None  # the state of the record that the person saw
 
     def execute(self, statement: str, *values: Any) -> Cursor[tuple[Any, ...]]:
         """The organization is the first value of the statement."""
@@ -52,6 +55,10 @@ class CatalogTransaction:
         record = self.find(table, id_)
         assert record is not None
         return record
+
+    def refuse_stale(self, record: CatalogRecord) -> Refusal | None:
+        """Call under the lock of the record."""
+        return refuse_stale(record, self.seen)
 
     def event_of(self, session_id: SessionId) -> EventId:
         return self.get(sql.SESSIONS, session_id).event_id

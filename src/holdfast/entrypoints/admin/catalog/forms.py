@@ -3,7 +3,6 @@ the person who is logged in."""
 
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django import forms
@@ -13,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from holdfast.adapters.postgres.models import Organization
+from holdfast.domain.catalog.editing import state_of
 from holdfast.domain.group.origin import REASON_LENGTH_MAX
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.policy import POLICY_FIELDS
@@ -24,7 +24,6 @@ from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome
 from holdfast.services.catalog.changes import CatalogEditor
 
 FORM = "holdfast/catalog/form.html"
-_STALE = "Somebody else has changed this meanwhile. Open the page again to see it as it is now."
 
 # The field of a form that a refusal is about.
 _FIELD_OF_CODE: Mapping[RefusalCode, str] = {
@@ -48,7 +47,6 @@ class CatalogForm(forms.Form):
         super().__init__(
             request.POST if is_post else None, request.FILES if is_post else None, **more
         )
-        self._row = row
         if row is not None:
             seen = forms.CharField(required=False, widget=forms.HiddenInput())
             self.fields["seen"] = seen
@@ -61,10 +59,7 @@ class CatalogForm(forms.Form):
         )
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or {}
-        if self._row is not None and given.get("seen", "") not in {"", state_of(self._row)}:
-            raise forms.ValidationError(_STALE)
-        return given
+        return super().clean() or {}
 
     @property
     def main(self) -> list[forms.BoundField]:
@@ -109,39 +104,31 @@ def _errors(refusal: Refusal) -> list[Any]:
     return errors if isinstance(errors, list) else []
 
 
-def state_of(row: Any) -> str:
-    """Differs whenever somebody has changed the row. Pools have no time of their last change."""
-    updated_at = getattr(row, "updated_at", None)
-    return updated_at.isoformat() if updated_at else f"{row.total} {row.name}"
-
-
 def zone_of(organization: Organization, event: Any = None) -> ZoneInfo:
     """The event's own time zone, which its e-mails use, or else the organization's."""
     own = None if event is None else event.time_zone
     return ZoneInfo(own or organization.time_zone)
 
 
-def editor_for(request: HttpRequest, organization_id: UUID, reason: str) -> CatalogEditor:
+def editor_of(request: HttpRequest, form: CatalogForm, row: Any, action: str) -> CatalogEditor:
+    """With the state that the person saw, and the reason given, or else the name of the action."""
+    organization_id = row.id if isinstance(row, Organization) else row.organization_id
+    given = form.cleaned_data
     services = AdminConfig.services
     return CatalogEditor(
         services.catalog,
         services.submit,
         OrganizationId(organization_id),
-        reasoned_origin(request, reason),
+        reasoned_origin(request, given["reason"] or action),
         None,
         _unrendered,
+        given.get("seen") or None,
     )
 
 
 def _unrendered(_outcome: CatalogOutcome) -> bytes:
     """Answers are stored for idempotency keys only."""
     raise NotImplementedError
-
-
-def editor_of(request: HttpRequest, form: CatalogForm, row: Any, action: str) -> CatalogEditor:
-    """With the reason that the person gave, or else the name of the action."""
-    organization_id = row.id if isinstance(row, Organization) else row.organization_id
-    return editor_for(request, organization_id, form.cleaned_data["reason"] or action)
 
 
 def page_of(row: Model) -> str:

@@ -249,6 +249,7 @@ WORDS: Mapping[str, str | Callable[[Refused], str]] = {
     Code.HOLDER_LIMIT_REACHED: _customer_limit,
     Code.HOLDER_COOLDOWN: _cooldown,
     Code.DUPLICATE_BLOCK: "The session already had a block with this name.",
+    Code.CATALOG_CHANGED: "Somebody else had changed it in the meantime.",
     Code.INVALID_SEATS: _sentence("The seats had {} errors; nothing was imported.", "error_count"),
     Code.TOO_MANY_SEATS: _sentence("This would have ended holds with {} seats at once.", "seats"),
     Code.QUANTITY_ABOVE_MAXIMUM: _above_maximum,

@@ -143,6 +143,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.HOLDER_COOLDOWN: Kind(429, "Too soon after the last hold"),
     RefusalCode.CAPACITY_IN_USE: Kind(409, "Capacity in use"),
     RefusalCode.DUPLICATE_BLOCK: Kind(409, "Duplicate block"),
+    RefusalCode.CATALOG_CHANGED: Kind(409, "Catalog changed"),
     RefusalCode.INVALID_EVENT_STATE: Kind(409, "Invalid event state"),
     RefusalCode.INVALID_SESSION_STATE: Kind(409, "Invalid session state"),
     RefusalCode.HOLD_EXPIRED: Kind(409, "Hold expired"),
