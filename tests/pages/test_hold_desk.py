@@ -29,14 +29,6 @@ from tests.pages.staff import browser_of
 from tests.support.people import PASSWORD, add_staff
 
 ANN = Holder(EmailAddress("ann@example.com"))
-BUTTONS = (
-    "Record payment",
-    "Extend",
-    "Move to other seats",
-    "Release",
-    "Expire now",
-    "Remove from the waitlist",
-)
 NAMES = ("pay", "extend", "move", "release", "expire", "remove")
 
 
