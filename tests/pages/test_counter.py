@@ -119,7 +119,7 @@ def test_the_consequence_is_stated_before_anything_is_held(operator: Client, des
         assert part in said[1]
     assert said[1].endswith(" and 3 seats (Parterre B 1, 2; Box B 1)")
     assert said[2] in ends
-    assert "Price: 360.00 EUR. Nobody else can have them meanwhile." in page
+    assert "Price: 360.00 EUR. Without a payment by then, the hold lapses" in page
     assert "Hold 8 tickets" in page
     assert not desk.world.all_holds(desk.venue)
 

@@ -10,12 +10,12 @@ from django.test import Client
 from uuid_utils.compat import uuid7
 
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.ids import EventId, HoldId
+from holdfast.domain.ids import EventId
 from holdfast.domain.orders.order import revival_id
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import EmailAddress, Holder, Money
 from holdfast.entrypoints.admin.apps import AdminConfig
-from tests.contract.asking import placed
+from tests.contract.asking import placed, waiting
 from tests.contract.venues import STRANGER
 from tests.pages.conftest import NAME
 from tests.pages.desk import PLAN, Desk, opened, text_of
@@ -145,9 +145,8 @@ def test_a_payment_that_the_provider_does_not_know_is_told_at_its_field(
 
 def test_a_waiting_or_released_hold_cannot_be_paid_for(operator: Client, desk: Desk) -> None:
     placed(desk.engine, desk.venue.place(("Standing", 4), holder=STRANGER))
-    party = desk.ask(desk.venue.place(("Standing", 1), holder=ANN, hold_id=HoldId(uuid7())))
-    waiting = party.hold  # type: ignore[union-attr]
-    assert "Nothing was changed" in paid(operator, desk, waiting)
-    desk.ask(desk.venue.release(waiting.id))
-    assert "Nothing was changed" in paid(operator, desk, waiting)
+    party = waiting(desk.engine, desk.venue.place(("Standing", 1), holder=ANN))
+    assert "Nothing was changed" in paid(operator, desk, party)
+    desk.ask(desk.venue.release(party.id))
+    assert "Nothing was changed" in paid(operator, desk, party)
     assert not desk.world.orders(desk.venue)

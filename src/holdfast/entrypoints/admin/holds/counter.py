@@ -75,7 +75,7 @@ def _show_form(request: HttpRequest, form: CounterForm) -> HttpResponse:
     return ask(
         request,
         form,
-        title=f"Hold for a customer: {form.session.name}",
+        title=_title(form),
         consequence="The next page says what will be held, until when, and what it costs.",
         button="Continue",
         back=page_of(form.session),
@@ -89,11 +89,15 @@ def _show_consequence(request: HttpRequest, form: CounterForm) -> HttpResponse:
         request,
         form,
         template="holdfast/hold_preview.html",
-        title=f"Hold for a customer: {form.session.name}",
+        title=_title(form),
         consequence=_consequence(form),
         button=f"Hold {_counted(quantity, 'ticket')}",
         back=page_of(form.session),
     )
+
+
+def _title(form: CounterForm) -> str:
+    return f"Hold for a customer: {form.session.event}, {form.session}"
 
 
 def _consequence(form: CounterForm) -> str:
@@ -106,8 +110,8 @@ def _consequence(form: CounterForm) -> str:
         total = f"Price: {written(Money(sum(known), form.offers.currency))}."
     holds = f"Holds {_places(form)} for {_customer(form)} until {_until(seconds)}"
     said = (
-        f"{holds} ({_duration(seconds)}). {total} Nobody else can have them meanwhile. If they are"
-        " not paid for by then, they are free again. The customer gets no e-mail about this."
+        f"{holds} ({_duration(seconds)}). {total} Without a payment by then, the hold lapses, and"
+        " its places are free again. The customer gets no e-mail about this."
     )
     if form.cleaned_data.get("may_wait"):
         said += " If there is nothing left, the customer joins the waitlist instead."
