@@ -127,6 +127,28 @@ def test_two_tickets_are_sold_to_a_caller_with_the_keyboard_alone(
     counter.assert_no_errors()
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_seats_are_picked_in_the_hall(
+    counter: Visitor, platform: Platform, hall: Hall, tmp_path: Path, device: str
+) -> None:
+    counter.resize(DEVICES[device])
+    taken = {"session_id": hall.session_id, "seat_ids": [hall.row(1)[3]], "user_id": "bob"}
+    assert platform.client.post("/api/holds", json=taken).status_code == 201
+    counter.visit(f"/admin/holdfast/session/{hall.session_id}/hall/")
+    page = counter.page
+    button = page.get_by_role("button", name="Hold for a customer")
+    expect(button).to_be_disabled()
+    for number in (4, 5, 6):
+        page.get_by_role("option", name=re.compile(f"^Stalls, row 2, seat {number},")).click()
+    expect(button).to_be_disabled()
+    page.get_by_role("option", name=re.compile("^Stalls, row 2, seat 4,")).click()
+    expect(button).to_be_enabled()
+    look(counter, tmp_path, f"hall-{device}")
+    button.click()
+    expect(page.get_by_label("Seats by name")).to_have_value("Stalls 2 5, 6")
+    counter.assert_no_errors()
+
+
 def test_a_double_click_makes_one_hold(counter: Visitor, platform: Platform, hall: Hall) -> None:
     page = open_session(counter, hall)
     page.get_by_role("link", name="Hold for a customer").click()

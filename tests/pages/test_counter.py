@@ -117,11 +117,24 @@ def test_the_consequence_is_stated_before_anything_is_held(operator: Client, des
     assert said is not None, page
     for part in ("3 tickets (Standing)", "the best 2 seats side by side (Adult)"):
         assert part in said[1]
-    assert said[1].endswith(" and 3 seats (Parterre B 1, 2; Box B 1)")
+    assert said[1].endswith(" and 3 seats (Parterre B 1, 2, Box B 1)")
     assert said[2] in ends
     assert "Price: 360.00 EUR. Without a payment by then, the hold lapses" in page
     assert "Hold 8 tickets" in page
     assert not desk.world.all_holds(desk.venue)
+
+
+def test_seats_that_are_picked_in_the_hall_are_filled_in(operator: Client, desk: Desk) -> None:
+    names = ("Parterre A 2", "Parterre A 3", "Box B 1")
+    picked = ",".join(map(str, desk.venue.seat_ids(*names)))
+    html = operator.post(url(desk.venue), {"seats": picked}).content.decode()
+    (written,) = re.findall(r'name="seats" value="([^"]*)"', html)
+    assert written == "Parterre A 2, 3, Box B 1"
+    assert not errors_in(html, desk.venue)
+    hold = held(operator, desk, seats=written)
+    assert sorted(desk.venue.names_of(hold)) == sorted(names)
+    html = operator.post(url(desk.venue), {"seats": f"x,{uuid7()}"}).content.decode()
+    assert not re.findall(r'name="seats" value', html), "nobody else's seats"
 
 
 def test_the_hold_is_placed_and_its_page_says_by_whom(operator: Client, desk: Desk) -> None:

@@ -54,8 +54,11 @@ _TOO_FEW = {RefusalCode.INSUFFICIENT_INVENTORY, RefusalCode.NO_AVAILABLE_SEATS}
 
 
 def hold_for_customer(request: HttpRequest, session: Session) -> HttpResponse:
-    """The form, then the page that says what will happen, then the hold."""
-    form = CounterForm(session, request.POST if request.method == "POST" else None)
+    """The form, then the page that says what will happen, then the hold. The hall sends only the
+    seats that a person has picked there."""
+    is_filled_in = "hold_id" in request.POST
+    picked = "" if is_filled_in else request.POST.get("seats", "")
+    form = CounterForm(session, request.POST if is_filled_in else None, picked)
     if not form.is_valid() or "change" in request.POST:
         return _show_form(request, form)
     if "confirm" not in request.POST:
@@ -230,12 +233,10 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _is_on_sale(session: Any) -> bool:
+def is_on_sale(session: Any) -> bool:
     """Whether anything is sold: the sale window may still be closed."""
     is_sold = EventStatus(session.event.status).is_on_sale
     return is_sold and session.status != SessionStatus.CANCELLED
 
 
-OFFER = Offer(
-    "hold", "Hold for a customer", hold_for_customer, _is_on_sale, scope=Scope.HOLDS_WRITE
-)
+OFFER = Offer("hold", "Hold for a customer", hold_for_customer, is_on_sale, scope=Scope.HOLDS_WRITE)

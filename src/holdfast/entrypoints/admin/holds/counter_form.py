@@ -37,6 +37,12 @@ else:
 
 QUANTITY = "quantity_"
 _DERIVED_VERSION = 5  # of ids that Holdfast derives itself
+_TYPES_SHOWN_MAX = 200
+_HOLDER_ERRORS = {
+    "invalid_email": ("email", "Enter an address such as ada@example.com."),
+    "invalid_user_id": ("user_id", "Enter printable characters only."),
+    "holder_required": ("email", "Enter an e-mail address or a user id."),
+}
 
 
 class CounterForm(ReasonForm):
@@ -59,17 +65,20 @@ class CounterForm(ReasonForm):
     )
     hold_id = forms.CharField(required=False, widget=forms.HiddenInput())
 
-    def __init__(self, session: Any, data: Any = None, seats: str = "") -> None:
+    def __init__(self, session: Any, data: Any = None, picked: str = "") -> None:
+        """`picked` are ids of seats, with commas."""
         self.session = session
         self.seats = SessionSeats(session.organization_id, session.id)
         self.named: list[UUID] = []
         self.holder: Holder | None = None
-        super().__init__(data, initial={"hold_id": uuid7(), "seats": seats})
+        ids = [uuid_or_none(each) for each in picked.split(",", SEATS_PER_HOLD_MAX)]
+        names = self.seats.written(id_ for id_ in ids if id_ is not None)
+        super().__init__(data, initial={"hold_id": uuid7(), "seats": names})
         self.offers = SessionOffers(session)
         self._add_fields()
 
     def _add_fields(self) -> None:
-        for each in self.offers.types.values():
+        for each in list(self.offers.types.values())[:_TYPES_SHOWN_MAX]:
             self.fields[f"{QUANTITY}{each.id}"] = count_field(
                 f"{each.name}, {self.offers.price_of(each)}",
                 "How many of the best free seats, side by side." if each.is_seated else "",
@@ -127,22 +136,15 @@ class CounterForm(ReasonForm):
         if not self.errors and not 1 <= len(self.asks) <= LINES_MAX:
             told = f"At most {LINES_MAX} ticket types at once." if self.asks else "Enter how many."
             self.add_error(self.first, told)
-        try:
-            email = EmailAddress(given["email"]) if given.get("email") else None
-        except InvalidValue:
-            self.add_error("email", "Enter an address such as ada@example.com.")
-            return given
-        try:
-            self.holder = Holder(email, given.get("user_id") or None)
-        except InvalidValue as error:
-            is_missing = error.code == "holder_required"
-            self.add_error(
-                "email" if is_missing else "user_id",
-                "Enter an e-mail address or a user id."
-                if is_missing
-                else "Enter printable characters only.",
-            )
+        if {"email", "user_id"} <= given.keys():
+            self._read_holder(given["email"] or None, given["user_id"] or None)
         return given
+
+    def _read_holder(self, email: str | None, user_id: str | None) -> None:
+        try:
+            self.holder = Holder(None if email is None else EmailAddress(email), user_id)
+        except InvalidValue as error:
+            self.add_error(*_HOLDER_ERRORS[error.code])
 
     @property
     def first(self) -> str | None:

@@ -9,8 +9,6 @@ from holdfast.domain.immutable import immutable
 from holdfast.entrypoints.admin.catalog.policies import effective_policy, levels_of
 from holdfast.entrypoints.admin.seats.hall_data import price_range
 
-TYPES_MAX = 200
-
 
 @immutable
 class Offered:
@@ -28,7 +26,7 @@ class SessionOffers:
         own = {**self._organization, "session_id": session.id}
         types = TicketType.objects.filter(**own).order_by("created_at", "id")
         related = types.select_related("organization", "session__event")
-        self.types: dict[UUID, TicketType] = {each.id: each for each in related[:TYPES_MAX]}
+        self.types: dict[UUID, TicketType] = {each.id: each for each in related}
         blocks = Block.objects.filter(**own).values_list("id", flat=True)
         self._prices: dict[UUID, dict[UUID, int]] = {id_: {} for id_ in blocks}
         prices = BlockPrice.objects.filter(**self._organization, block_id__in=list(self._prices))

@@ -12,7 +12,6 @@ from django.db.models.functions import Concat, Upper
 from holdfast.adapters.postgres.models import Block, BlockPrice, Seat
 from holdfast.domain.seats.seat import SeatStatus
 from holdfast.entrypoints.admin.holds.seat_names import runs_of
-from holdfast.entrypoints.admin.seats.blocking import named as listed
 from holdfast.entrypoints.admin.seats.hall import seat_status_now
 
 FREE_SHOWN_MAX = 2_000
@@ -49,10 +48,16 @@ class SessionSeats:
         return ids
 
     def written(self, ids: Iterable[UUID]) -> str:
-        """`Parterre B 12, 13; C 1`"""
-        seats = self._seats().filter(id__in=list(ids)).select_related("block")
+        """Their names, as a person would enter them: `Parterre B 12, 13, Parterre C 1`"""
+        seats: Any = self._seats().filter(id__in=list(ids))
         order = ("block__rank", "block_id", "row_rank", "row_name", "position")
-        return listed(list(seats.order_by(*order)))
+        columns = ("block__name", "row_name", "number")
+        names, before = [], None
+        for block, row, number in seats.order_by(*order).values_list(*columns):
+            is_short = number.isdecimal() and before == (block, row)
+            names.append(number if is_short else f"{block} {row} {number}")
+            before = (block, row) if number.isdecimal() else None
+        return ", ".join(names)
 
     def _found(self, names: Sequence[str]) -> dict[str, list[UUID]]:
         """With or without the block."""
