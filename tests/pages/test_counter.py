@@ -23,7 +23,6 @@ from holdfast.domain.ids import EventId, HoldId
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.entrypoints.admin.apps import AdminConfig
-from holdfast.entrypoints.admin.holds.seat_names import names_in
 from holdfast.ports.engine import Answer
 from tests.contract.asking import placed
 from tests.contract.venues import NO_HALL, STRANGER, Plan, Venue
@@ -181,6 +180,27 @@ def test_seats_are_sold_as_the_type_that_is_chosen(operator: Client, desk: Desk)
     chosen = held(operator, desk, seats="Parterre A 2", seats_as=str(types["Box seat"]))
     sold = [line.ticket_type_id for hold in (first, chosen) for line in hold.lines]
     assert sold == [types["Adult"], types["Box seat"]]
+
+
+def test_the_price_that_is_stated_is_that_of_the_hold(operator: Client, desk: Desk) -> None:
+    """The price of a seat is that of its block, and its type is the first of its block."""
+    sold_in = {"Parterre": ("Box seat", "Adult"), "Box": ("Box seat",)}
+    desk = another(desk, replace(PLAN, hall=replace(PLAN.hall, sold_in=sold_in)))
+    with desk.world.connected() as connection:
+        for name, price in (("Parterre", 3_100), ("Box", 7_300)):
+            connection.execute(
+                "UPDATE block_price SET price_minor = %s + rank WHERE block_id = %s",
+                [price, desk.venue.blocks[name]],
+            )
+    form = entered(desk.venue, {"Standing": 2, "Adult": 1}, seats="Box B 1, Parterre A 1")
+    page = text_of(operator.post(url(desk.venue), form))
+    stated = re.findall(r"Price: ([0-9.]+) EUR", page)
+    confirmed(operator, desk.venue, form)
+    (hold,) = desk.world.all_holds(desk.venue)
+    assert stated == [f"{hold.total_minor / 100:.2f}"]
+    dear = entered(desk.venue, {"Box seat": 1})
+    page = text_of(operator.post(url(desk.venue), dear))
+    assert "The price depends on the seats, and is shown with the hold." in page
 
 
 def test_a_form_that_is_sent_twice_makes_one_hold(operator: Client, desk: Desk) -> None:
@@ -422,11 +442,3 @@ def test_sessions_of_others_and_of_the_other_mode_are_not_found(
         assert client.get(path).status_code == 404
         assert client.post(path, given).status_code == 404
     assert desk.world.all_holds(desk.venue) == [hold]
-
-
-def test_a_number_alone_is_in_the_row_of_the_name_before() -> None:
-    assert list(names_in("Parterre B 12, 13, 15-16")) == [
-        *("PARTERRE B 12", "PARTERRE B 13", "PARTERRE B 15", "PARTERRE B 16"),
-    ]
-    assert list(names_in("A3, 4; Box, row C, seat 1, 2")) == ["A3", "A4", "BOX C 1", "BOX C 2"]
-    assert list(names_in("7, 8")) == ["7", "8"]

@@ -395,6 +395,14 @@ def test_seats_are_named_as_people_write_them(text: str, names: list[str]) -> No
     assert list(names_in(text)) == names
 
 
+def test_a_number_alone_is_in_the_row_of_the_name_before() -> None:
+    assert list(names_in("Parterre B 12, 13, 15-16")) == [
+        *("PARTERRE B 12", "PARTERRE B 13", "PARTERRE B 15", "PARTERRE B 16"),
+    ]
+    assert list(names_in("A3, 4; Box, row C, seat 1, 2")) == ["A3", "A4", "BOX C 1", "BOX C 2"]
+    assert list(names_in("7, 8")) == ["7", "8"]
+
+
 def test_a_huge_range_is_cut_off() -> None:
     assert len(list(names_in("A 1-999999999"))) == 51
 
