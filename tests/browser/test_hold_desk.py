@@ -93,7 +93,7 @@ def test_each_action_by_mouse(
     hold = hold_of(platform, hall, 0, 1)
     open_hold(visitor, hold["hold_id"])
     actions = page.get_by_role("navigation", name="Actions")
-    expect(actions.get_by_role("link")).to_have_count(4)
+    expect(actions.get_by_role("link")).to_have_count(5)
     look(visitor, tmp_path, f"hold-{device}")
 
     actions.get_by_role("link", name="Extend").click()

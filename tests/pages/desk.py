@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
+from holdfast.adapters.payments import TrustingPayments
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Outcome
 from holdfast.domain.holds.hold import Hold
@@ -73,7 +74,13 @@ def opened(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]
     world = PostgresWorld(database_url)
     engine = Admission(PostgresWorld(database_url).store, Limits(deadline_seconds=30))
     engine.start()
-    services = SimpleNamespace(**vars(AdminConfig.services), submit=engine, deadline_seconds=30)
+    services = SimpleNamespace(
+        **vars(AdminConfig.services),
+        submit=engine,
+        deadline_seconds=30,
+        payments=TrustingPayments(),
+        attempts=SimpleNamespace(failed=lambda _: None),
+    )
     monkeypatch.setattr(AdminConfig, "services", services)
     yield Desk(world, engine, world.build(replace(PLAN, event_id=EventId(uuid4()))))
     engine.stop()

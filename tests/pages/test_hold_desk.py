@@ -29,8 +29,7 @@ from tests.pages.staff import browser_of
 from tests.support.people import PASSWORD, add_staff
 
 ANN = Holder(EmailAddress("ann@example.com"))
-BUTTONS = ("Extend", "Move to other seats", "Release", "Expire now", "Remove from the waitlist")
-NAMES = ("extend", "move", "release", "expire", "remove")
+NAMES = ("pay", "extend", "move", "release", "expire", "remove")
 
 
 @pytest.fixture
@@ -55,9 +54,9 @@ def buttons(client: Client, desk: Desk, hold: Hold) -> list[str]:
 
 
 def test_the_buttons_fit_the_state_of_the_hold(operator: Client, desk: Desk, hold: Hold) -> None:
-    assert buttons(operator, desk, hold) == ["extend", "move", "release", "expire"]
+    assert buttons(operator, desk, hold) == ["pay", "extend", "move", "release", "expire"]
     standing = placed(desk.engine, desk.venue.place(("Standing", 4), holder=ANN))
-    assert buttons(operator, desk, standing) == ["extend", "release", "expire"]
+    assert buttons(operator, desk, standing) == ["pay", "extend", "release", "expire"]
     party = waiting(desk.engine, desk.venue.place(("Standing", 1), holder=STRANGER))
     assert buttons(operator, desk, party) == ["remove"]
     desk.ask(desk.venue.release(hold.id))
@@ -73,7 +72,7 @@ def test_a_viewer_sees_no_buttons_and_may_not_act(
     client = member(database_url, desk, role)
     is_allowed = role is not Role.VIEWER
     assert bool(buttons(client, desk, hold)) is is_allowed
-    for name in NAMES[:4]:
+    for name in NAMES[:5]:
         assert client.get(desk.url(hold, name)).status_code == (200 if is_allowed else 403)
         if not is_allowed:
             form = {"reason": "x", "version": 1, "minutes": 5}
@@ -395,6 +394,14 @@ def test_a_long_history_is_cut_off(operator: Client, desk: Desk, hold: Hold) -> 
 )
 def test_seats_are_named_as_people_write_them(text: str, names: list[str]) -> None:
     assert list(names_in(text)) == names
+
+
+def test_a_number_alone_is_in_the_row_of_the_name_before() -> None:
+    assert list(names_in("Parterre B 12, 13, 15-16")) == [
+        *("PARTERRE B 12", "PARTERRE B 13", "PARTERRE B 15", "PARTERRE B 16"),
+    ]
+    assert list(names_in("A3, 4; Box, row C, seat 1, 2")) == ["A3", "A4", "BOX C 1", "BOX C 2"]
+    assert list(names_in("7, 8")) == ["7", "8"]
 
 
 def test_a_huge_range_is_cut_off() -> None:

@@ -318,6 +318,16 @@ def test_disabling_the_waitlist_serves_those_waiting_and_admits_nobody(
     placed(engine, venue.place(("standing", 1)))
 
 
+def test_a_hold_that_may_not_wait_is_refused_instead(world: World, engine: Admission) -> None:
+    venue = club(world)
+    (sold,) = sold_out(engine, venue, 4)
+    command = venue.place(("standing", 1))
+    refusal = refused(engine, replace(command, may_wait=False))
+    assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
+    assert list(world.holds(venue)) == [sold.id]
+    waiting(engine, command)
+
+
 def test_the_promoter_ignores_a_session_that_does_not_exist(
     world: World, engine: Admission
 ) -> None:

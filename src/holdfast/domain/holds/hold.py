@@ -56,6 +56,7 @@ class HoldStatus(StrEnum):
 class Source(StrEnum):
     WEB = "web"
     SCANNER = "scanner"
+    DESK = "desk"
 
 
 @immutable

@@ -113,6 +113,7 @@ class Placement:
     is_id_from_client: bool = False
     remarks: Remarks = NO_REMARKS
     wants_alternative: bool = False  # if seats are taken, offer the next best ones
+    may_wait: bool = True  # join the waitlist if nothing is left and the policy has one
     # One seat; a larger hold of the same holder that includes it is a valid answer.
     is_reservation: bool = False
     # For a cart: the item of each ask.

@@ -21,7 +21,7 @@ from holdfast.domain.waitlist.queues import QUEUES_MAX, Waitlist, blocks_for, qu
 from holdfast.domain.waitlist.seating import can_seat, seat_asks, waitlist_scope
 
 # Refusals that waiting may overcome.
-_WORTH_WAITING = {
+WORTH_WAITING = {
     RefusalCode.INSUFFICIENT_INVENTORY,
     RefusalCode.NO_AVAILABLE_SEATS,
     RefusalCode.BLOCK_AT_CAPACITY,
@@ -37,7 +37,8 @@ def wait_or_refuse(
 ) -> Decision:
     asks = [ask for ask in command.asks if isinstance(ask, Ask)]
     if (
-        refusal.code not in _WORTH_WAITING
+        not command.may_wait
+        or refusal.code not in WORTH_WAITING
         or len(asks) < len(command.asks)
         or session.has_started(ledger.now)
         or not all(session.offers[ask.ticket_type_id].policy.waitlist for ask in asks)

@@ -28,14 +28,15 @@ def _always(_row: Any) -> bool:
 
 @immutable
 class Offer:
-    """A page that changes a row: its path, the text of its button, and the rows that it is offered
-    for."""
+    """A page that changes a row: its path, the text of its button, the rows that it is offered for,
+    and the scope that it needs."""
 
     name: str
     text: str
     view: View
     is_for: Callable[[Any], bool] = _always
     is_dangerous: bool = False
+    scope: Scope = Scope.CATALOG_WRITE
 
 
 class CatalogAdmin(ReadOnlyAdmin):
@@ -75,7 +76,7 @@ class CatalogAdmin(ReadOnlyAdmin):
             row = self.get_queryset(request).filter(id=row_id).first()
             if row is None:
                 raise Http404
-            require(request, Scope.CATALOG_WRITE, row.organization_id)
+            require(request, offer.scope, row.organization_id)
             return offer.view(request, row)
 
         return guarded
@@ -84,13 +85,13 @@ class CatalogAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> Any:
         row = kwargs["obj"]
+        name = f"admin:holdfast_{self.opts.model_name}_"
+        context["offers"] = [
+            {"url": reverse(name + offer.name, args=[row.id]), "offer": offer}
+            for offer in self.offers
+            if offer.is_for(row) and may(request, offer.scope, row.organization_id)
+        ]
         if may(request, Scope.CATALOG_WRITE, row.organization_id):
-            name = f"admin:holdfast_{self.opts.model_name}_"
-            context["offers"] = [
-                {"url": reverse(name + offer.name, args=[row.id]), "offer": offer}
-                for offer in self.offers
-                if offer.is_for(row)
-            ]
             context["steps"] = self.steps(row)
         return super().render_change_form(request, context, *args, **kwargs)
 

@@ -30,6 +30,7 @@ from holdfast.entrypoints.admin.catalog.offers import CatalogAdmin
 from holdfast.entrypoints.admin.catalog.policies import policy_table
 from holdfast.entrypoints.admin.display import amount, badge, in_a_row, link, list_link, row_link
 from holdfast.entrypoints.admin.find.people import session_attempts_link
+from holdfast.entrypoints.admin.holds import counter
 from holdfast.entrypoints.admin.lists import (
     BY_ORGANIZATION,
     ChoiceFilter,
@@ -151,6 +152,7 @@ class SessionAdmin(CatalogAdmin, HallPages):
     parent_parameter = "event_id"
     new_offer = "session"
     offers = (
+        counter.OFFER,
         *tickets.OFFERS_OF_SESSION,
         designer.OFFER,
         seat_file.OFFER,

@@ -46,6 +46,18 @@ def expiry(hold: Any) -> str:
     )
 
 
+def payment(hold: Any) -> str:
+    tickets = _counted(hold.quantity, "ticket")
+    it = "it" if hold.quantity == 1 else "them"
+    return _sentences(
+        f"Sells {tickets} for {amount(hold.total_minor, hold.currency)} to {holder(hold)}:"
+        f" {places(hold)}.",
+        "Makes the order at once. Holdfast takes no money: take the payment first.",
+        _told(hold, FactType.ORDER_CONFIRMED),
+        f"To take {it} back, cancel the order.",
+    )
+
+
 def move(hold: Any) -> str:
     total = amount(hold.total_minor, hold.currency)
     return _sentences(

@@ -1,4 +1,4 @@
-"""The actions on the page of a hold: extend, release, expire now, move to other seats.
+"""The actions on the page of a hold: record payment, extend, move, release, expire now.
 
 To add an action, write its view next to the others, and add it to `OFFERS`.
 """
@@ -14,8 +14,8 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.cache import never_cache
 
 from holdfast.domain.access.scopes import Scope
-from holdfast.domain.group.command import Command
 from holdfast.domain.group.origin import Origin
+from holdfast.domain.group.outcomes import Outcome
 from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.holds.release_hold import ReleaseHold
@@ -24,8 +24,9 @@ from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.move_seats import MoveSeats
 from holdfast.entrypoints.admin.actions import act, ask, reasoned_origin
 from holdfast.entrypoints.admin.display import shown_time
-from holdfast.entrypoints.admin.holds import consequences
+from holdfast.entrypoints.admin.holds import consequences, payment
 from holdfast.entrypoints.admin.holds.hold_form import ExtensionForm, HoldForm
+from holdfast.entrypoints.admin.holds.payment import PaymentForm
 from holdfast.entrypoints.admin.holds.seat_form import MoveForm, free_seats, seat_lines
 from holdfast.entrypoints.admin.holds.timeline import last_step, was_only_warned
 from holdfast.entrypoints.admin.lists import SharedIdAdmin
@@ -52,14 +53,17 @@ def _is_seated(hold: Any) -> bool:
 
 
 class Offer(NamedTuple):
-    """An action: the name of its view and URL, the text of its button, and the holds it is for."""
+    """An action: the name of its view and URL, the text of its button, the holds it is for, and
+    the scope it needs."""
 
     name: str
     label: str
     is_for: Callable[[Any], bool]
+    scope: Scope = Scope.HOLDS_OPERATE
 
 
 OFFERS = (
+    Offer("pay", "Record payment", _is_active, Scope.HOLDS_WRITE),
     Offer("extend", "Extend", _is_active),
     Offer("move", "Move to other seats", _is_seated),
     Offer("release", "Release", _is_active),
@@ -68,14 +72,18 @@ OFFERS = (
 )
 
 
+_SCOPES = {offer.name: offer.scope for offer in OFFERS}
+
+
 class Action(NamedTuple):
     """An action on its way: what the page says, and what it does once confirmed."""
 
     title: str
     consequence: Callable[[Any], str]
-    command: Callable[[Any, Any, Origin], Command]  # of the hold and the valid form
-    done: Callable[[Any], str]  # of the hold afterwards
+    act: Callable[[Any, Any, Origin], Outcome | Refusal]  # of the hold and the valid form
+    done: Callable[[Any, Outcome], str]  # of the hold afterwards
     more: Callable[[Any], dict[str, Any]] = lambda _: {}  # further texts of the page
+    leads_to: Callable[[Any, Outcome], str] = lambda hold, _: _url(hold, "change")
 
 
 class HoldDeskAdmin(SharedIdAdmin):
@@ -107,24 +115,36 @@ class HoldDeskAdmin(SharedIdAdmin):
         context = {**(extra_context or {}), "hold_actions": links}
         return super().change_view(request, object_id, form_url, context)
 
+    def pay(self, request: HttpRequest, hold_id: UUID) -> HttpResponse:
+        action = Action(
+            "Record payment",
+            consequences.payment,
+            payment.record_payment,
+            lambda _, outcome: payment.done(outcome),
+            leads_to=payment.order_url,
+        )
+        return self._run(request, hold_id, "pay", action, _payment_form)
+
     def extend(self, request: HttpRequest, hold_id: UUID) -> HttpResponse:
         action = Action(
             "Extend",
             consequences.extension,
-            lambda hold, form, origin: ExtendHold(
-                *_ids(hold),
-                form.seconds,
-                origin,
-                is_operator=True,
-                seen_version=form.cleaned_data["version"],
+            lambda hold, form, origin: act(
+                ExtendHold(
+                    *_ids(hold),
+                    form.seconds,
+                    origin,
+                    is_operator=True,
+                    seen_version=form.cleaned_data["version"],
+                )
             ),
-            lambda hold: f"Extended until {shown_time(hold.expires_at)} UTC.",
+            lambda hold, _: f"Extended until {shown_time(hold.expires_at)} UTC.",
         )
         return self._run(request, hold_id, "extend", action, lambda _: ExtensionForm)
 
     def release(self, request: HttpRequest, hold_id: UUID) -> HttpResponse:
         action = Action(
-            "Release", consequences.release, _release, lambda _: "Released. Its places are free."
+            "Release", consequences.release, _release, lambda *_: "Released. Its places are free."
         )
         return self._run(request, hold_id, "release", action)
 
@@ -133,13 +153,13 @@ class HoldDeskAdmin(SharedIdAdmin):
             "Remove from the waitlist",
             consequences.removal,
             _release,
-            lambda _: "Removed from the waitlist.",
+            lambda *_: "Removed from the waitlist.",
         )
         return self._run(request, hold_id, "remove", action)
 
     def expire(self, request: HttpRequest, hold_id: UUID) -> HttpResponse:
         action = Action(
-            "Expire now", consequences.expiry, _expire, lambda _: "Expired. Its places are free."
+            "Expire now", consequences.expiry, _expire, lambda *_: "Expired. Its places are free."
         )
         return self._run(request, hold_id, "expire", action)
 
@@ -147,23 +167,24 @@ class HoldDeskAdmin(SharedIdAdmin):
         action = Action(
             "Move to other seats",
             consequences.move,
-            lambda hold, form, origin: MoveSeats(
-                OrganizationId(hold.organization_id),
-                SessionId(hold.session_id),
-                HoldId(hold.id),
-                tuple(form.cleaned_data["moves"]),
-                origin,
-                seen_version=form.cleaned_data["version"],
+            lambda hold, form, origin: act(
+                MoveSeats(
+                    OrganizationId(hold.organization_id),
+                    SessionId(hold.session_id),
+                    HoldId(hold.id),
+                    tuple(form.cleaned_data["moves"]),
+                    origin,
+                    seen_version=form.cleaned_data["version"],
+                )
             ),
-            lambda hold: f"Moved. The hold now has {consequences.places(hold)}.",
+            lambda hold, _: f"Moved. The hold now has {consequences.places(hold)}.",
             lambda hold: {"free": free_seats(hold)},
         )
         return self._run(request, hold_id, "move", action, _move_form)
 
     def _offers(self, request: HttpRequest, hold: Any) -> list[Offer]:
-        if not may(request, Scope.HOLDS_OPERATE, hold.organization_id):
-            return []
-        return [offer for offer in OFFERS if offer.is_for(hold)]
+        own = hold.organization_id
+        return [each for each in OFFERS if may(request, each.scope, own) and each.is_for(hold)]
 
     def _run(
         self,
@@ -174,7 +195,7 @@ class HoldDeskAdmin(SharedIdAdmin):
         form_of: Callable[[Any], Callable[..., HoldForm]] = lambda _: HoldForm,
     ) -> HttpResponse:
         """Ask for confirmation, act, and tell the person what came of it."""
-        hold = self._hold(request, hold_id)
+        hold = self._hold(request, hold_id, name)
         back = _url(hold, "change")
         problem = None
         data = request.POST if request.method == "POST" else None
@@ -183,16 +204,17 @@ class HoldDeskAdmin(SharedIdAdmin):
             if was_only_warned(hold, form.cleaned_data["version"]):
                 form.cleaned_data["version"] = hold.version
             origin = reasoned_origin(request, form.cleaned_data["reason"])
-            outcome = act(action.command(hold, form, origin))
-            hold = self._hold(request, hold_id)
+            outcome = action.act(hold, form, origin)
+            hold = self._hold(request, hold_id, name)
             if not isinstance(outcome, Refusal):
-                messages.success(request, action.done(hold))
-                return HttpResponseRedirect(back)
+                messages.success(request, action.done(hold, outcome))
+                return HttpResponseRedirect(action.leads_to(hold, outcome))
             problem = _in_words(hold, outcome)
             # Confirmed again, it is for the hold as it is now.
             form = form_of(hold)(_with_version(request, hold))
             form.is_valid()
-            form.add_error(None, problem)
+            is_about_payment = outcome.code in payment.ABOUT_THE_PAYMENT
+            form.add_error(payment.FIELD if is_about_payment else None, problem)
         if not any(offer.name == name for offer in self._offers(request, hold)):
             messages.error(request, problem or _in_words(hold, None))
             return HttpResponseRedirect(back)
@@ -206,14 +228,14 @@ class HoldDeskAdmin(SharedIdAdmin):
             **action.more(hold),
         )
 
-    def _hold(self, request: HttpRequest, hold_id: UUID) -> Any:
+    def _hold(self, request: HttpRequest, hold_id: UUID, name: str) -> Any:
         """A hold that the person may change. A foreign id is not found, like an unknown one."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         hold = self.get_object(request, str(hold_id))
         if hold is None:
             raise Http404
-        require(request, Scope.HOLDS_OPERATE, hold.organization_id)
+        require(request, _SCOPES[name], hold.organization_id)
         return hold
 
 
@@ -221,14 +243,20 @@ def _ids(hold: Any) -> tuple[OrganizationId, HoldId]:
     return OrganizationId(hold.organization_id), HoldId(hold.id)
 
 
-def _release(hold: Any, form: HoldForm, origin: Origin) -> Command:
+def _release(
+    hold: Any, form: HoldForm, origin: Origin, *, is_expired: bool = False
+) -> Outcome | Refusal:
     seen = form.cleaned_data["version"]
-    return ReleaseHold(*_ids(hold), origin, is_operator=True, seen_version=seen)
+    own = (*_ids(hold), origin)
+    return act(ReleaseHold(*own, is_operator=True, is_expired=is_expired, seen_version=seen))
 
 
-def _expire(hold: Any, form: HoldForm, origin: Origin) -> Command:
-    seen = form.cleaned_data["version"]
-    return ReleaseHold(*_ids(hold), origin, is_operator=True, is_expired=True, seen_version=seen)
+def _expire(hold: Any, form: HoldForm, origin: Origin) -> Outcome | Refusal:
+    return _release(hold, form, origin, is_expired=True)
+
+
+def _payment_form(hold: Any) -> Callable[..., HoldForm]:
+    return lambda *args, **kwargs: PaymentForm(hold, *args, **kwargs)
 
 
 def _move_form(hold: Any) -> Callable[..., HoldForm]:

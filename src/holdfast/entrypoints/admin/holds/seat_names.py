@@ -8,19 +8,29 @@ from holdfast.domain.seats.move_seats import SEATS_MOVED_MAX
 # Pages write `Parterre, row B, seat 12`.
 _SPELLED_OUT = re.compile(r",?\s*\b(?:row|seat)\b\s*", re.IGNORECASE)
 _RANGE = re.compile(r"(.*?)(\d+)\s*-\s*(\d+)")
+_BEFORE_NUMBER = re.compile(r"(.*\D)\d+")
+_NUMBERS = re.compile(r"\d+(\s*-\s*\d+)?")
 
 
 def names_in(text: str) -> Iterator[str]:
-    """The names in capitals, without superfluous words and with ranges written out."""
+    """The names in capitals, without superfluous words, and with ranges written out. A number alone
+    is in the row of the name before it: `B 12, 13`."""
+    row = ""
     for part in re.split(r"[,;\n]", _SPELLED_OUT.sub(" ", text)):
         name = " ".join(part.upper().split())
+        if _NUMBERS.fullmatch(name):
+            name = row + name
         match = _RANGE.fullmatch(name)
         if match is None:
-            yield from [name] if name else []
-            continue
-        before, first, last = match[1], int(match[2]), int(match[3])
-        last = min(last, first + SEATS_MOVED_MAX)
-        yield from (f"{before}{number}" for number in range(first, last + 1))
+            names = [name] if name else []
+        else:
+            before, first, last = match[1], int(match[2]), int(match[3])
+            last = min(last, first + SEATS_MOVED_MAX)
+            names = [f"{before}{number}" for number in range(first, last + 1)]
+        for each in names:
+            numbered = _BEFORE_NUMBER.fullmatch(each)
+            row = numbered[1] if numbered else row
+            yield each
 
 
 def runs_of(seats: list[tuple[str, int]]) -> str:

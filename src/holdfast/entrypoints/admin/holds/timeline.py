@@ -13,6 +13,7 @@ from holdfast.adapters.postgres.models import ApiKey, AuditEntry, Fact
 from holdfast.domain.access.scopes import Scope
 from holdfast.domain.facts import iso
 from holdfast.domain.group.transitions import FactType
+from holdfast.domain.holds.hold import Source
 from holdfast.domain.waitlist.promotion import ACTOR as WAITLIST
 from holdfast.entrypoints.admin.audit import reason as refused_because
 from holdfast.entrypoints.admin.display import redacted, shown_time
@@ -102,7 +103,7 @@ def _from_audit(hold: Any) -> list[Step]:
     entries = list(rows[: STEPS_SHOWN_MAX + 1])[::-1]
     checkouts = _checkout_starts(hold)
     names = _names(hold.organization_id, (entry.actor for entry in entries))
-    return [_step(entry, checkouts, names) for entry in entries]
+    return [_step(hold, entry, checkouts, names) for entry in entries]
 
 
 def _entries(hold: Any, *actions: str) -> Any:
@@ -112,8 +113,8 @@ def _entries(hold: Any, *actions: str) -> Any:
     return AuditEntry.objects.filter(**own, action__in=actions, at__gte=since)
 
 
-def _step(entry: AuditEntry, checkouts: set[int], names: Mapping[UUID, str]) -> Step:
-    who = _who(entry, names)
+def _step(hold: Any, entry: AuditEntry, checkouts: set[int], names: Mapping[UUID, str]) -> Step:
+    who = f"{_who(entry, names)} {_where(hold, entry.action)}".strip()
     if entry.action in _REFUSED:
         tried = f"(tried {who})" if who else ""
         return Step(entry.at, _REFUSED[entry.action], tried, refused_because(entry.new))
@@ -138,7 +139,8 @@ def _from_facts(hold: Any) -> list[Step]:
         }
         is_early = payload.get("reason") == "operator"
         happened = Happened(fact.type, old, payload, fact.version in checkouts, is_early)
-        steps.append(Step(fact.occurred_at, _words(happened), version=fact.version))
+        where = _where(hold, fact.type)
+        steps.append(Step(fact.occurred_at, _words(happened), where, version=fact.version))
     return steps
 
 
@@ -223,6 +225,13 @@ def _duration(length: timedelta) -> str:
     minutes, seconds = divmod(int(length.total_seconds()), 60)
     parts = [(minutes, "minute"), (seconds, "second")]
     return " and ".join(f"{n} {unit}{'' if n == 1 else 's'}" for n, unit in parts if n)
+
+
+def _where(hold: Any, action: str) -> str:
+    """A hold that replaces another has its source, but was made elsewhere."""
+    is_at_desk = hold.source == Source.DESK and hold.revives is None
+    is_new = action in {FactType.HOLD_CREATED, FactType.HOLD_WAITING}
+    return "at the desk" if is_new and is_at_desk else ""
 
 
 def _who(entry: AuditEntry, names: Mapping[UUID, str]) -> str:

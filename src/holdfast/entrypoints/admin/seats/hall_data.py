@@ -105,11 +105,12 @@ def prices_of(session: Session) -> dict[str, str]:
     everywhere = list(seated.values_list("price_minor", flat=True))
     currency = session.event.currency
     return {
-        name: _range(in_block[block_id] or everywhere, currency) for block_id, name in names.items()
+        name: price_range(in_block[block_id] or everywhere, currency)
+        for block_id, name in names.items()
     }
 
 
-def _range(prices: Sequence[int], currency: str) -> str:
+def price_range(prices: Sequence[int], currency: str) -> str:
     if not prices:
         return ""
     highest = amount(max(prices), currency)

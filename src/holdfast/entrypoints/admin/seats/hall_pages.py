@@ -17,6 +17,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.block_seats import SEATS_PER_BLOCKING_MAX
 from holdfast.domain.seats.seat import SeatStatus
 from holdfast.entrypoints.admin.apps import AdminConfig
+from holdfast.entrypoints.admin.holds.counter import is_on_sale
 from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
 from holdfast.entrypoints.admin.people.rights import may, require
 from holdfast.entrypoints.admin.seats.blocking import change_blocking
@@ -70,6 +71,8 @@ class HallPages(ReadOnlyAdmin):
             "parts": parts,
             "statuses": [status.value for status in SeatStatus],
             "may_block": may(request, Scope.SEATS_BLOCK, session.organization_id),
+            "may_sell": may(request, Scope.HOLDS_WRITE, session.organization_id)
+            and is_on_sale(session),
         }
         if parts:
             number, part = _chosen(request, parts)

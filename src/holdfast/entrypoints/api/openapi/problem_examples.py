@@ -84,5 +84,5 @@ def problem_example(code: Code) -> dict[str, Any]:
     if code is ProblemCode.VALIDATION_ERROR:
         errors = (FieldError("session_id", "required", "This field is required"),)
     if code is ProblemCode.INVALID_REQUEST:
-        errors = (FieldError("source", "invalid_value", "Must be one of: web, scanner"),)
+        errors = (FieldError("source", "invalid_value", "Must be one of: web, scanner, desk"),)
     return problem_body(code, KINDS[code].title, sale.REQUEST_ID, errors=errors)

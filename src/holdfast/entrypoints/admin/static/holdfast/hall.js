@@ -77,6 +77,9 @@ function showSelection() {
     : "No seat selected.";
   at("hall-limit").hidden = !tooMany;
   at("hall-clear").disabled = !chosen.length;
+  const free = chosen.filter((index) => hall.status(index) === "available").length;
+  const hold = at("hall-hold");
+  if (hold) hold.disabled = !free || free < chosen.length;
   const [toBlock, toUnblock] = [chosen.length - blocked, blocked];
   at("hall-block").disabled = !toBlock || tooMany;
   at("hall-unblock").disabled = !toUnblock || tooMany;
