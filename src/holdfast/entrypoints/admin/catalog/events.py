@@ -7,6 +7,7 @@ payments, too, because the status is checked at every step."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django import forms
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -24,7 +25,7 @@ from holdfast.domain.catalog.model import (
 )
 from holdfast.domain.ids import EventId
 from holdfast.domain.policy import POLICY_FIELDS, UNCHANGED
-from holdfast.domain.values import InvalidValue, Money
+from holdfast.domain.values import InvalidValue, Money, is_time_zone
 from holdfast.entrypoints.admin.catalog.clearing import CLEAR_OFFER, at_stake, next_page
 from holdfast.entrypoints.admin.catalog.fields import (
     LocalTimeField,
@@ -48,6 +49,7 @@ from holdfast.entrypoints.admin.catalog.policies import (
     levels_of,
     policy_given,
 )
+from holdfast.entrypoints.admin.waitlist.ending import ask_to_end_waitlist
 
 _PAUSE_USUAL = timedelta(days=1)
 
@@ -59,7 +61,7 @@ class EventForm(CatalogForm):
         kept = ("name", *_PLACE, *_WINDOW)
         initial = {} if row is None else {name: getattr(row, name) for name in kept}
         super().__init__(request, row, initial=initial)
-        zone = zone_of(organization)
+        usual, zone = zone_of(organization), self._zone(organization)
         self.fields["name"] = text_field("Name")
         if row is None:
             self.fields["currency"] = text_field(
@@ -76,8 +78,8 @@ class EventForm(CatalogForm):
         )
         self.fields["time_zone"] = text_field(
             "Time zone",
-            f"Of its sessions and e-mails, such as Europe/Berlin. Empty: {zone.key}, the "
-            "organization's.",
+            "Of its sessions and e-mails and of the times below, such as Europe/Berlin. Empty: "
+            f"{usual.key}, the organization's.",
             required=False,
         )
         self.fields["sale_starts_at"] = LocalTimeField(
@@ -87,10 +89,22 @@ class EventForm(CatalogForm):
             zone, label="On sale until", required=False, help_text="Empty: without an end."
         )
 
+    def _zone(self, organization: Organization) -> ZoneInfo:
+        """The zone that is entered, if it is one, also counts for the times entered with it."""
+        entered = str(self.data.get("time_zone", "")).strip()
+        if self.is_bound and (not entered or is_time_zone(entered)):
+            return ZoneInfo(entered or organization.time_zone)
+        return zone_of(organization, self._row)
+
     def clean(self) -> dict[str, Any]:
         given = super().clean()
         for name, error in place_errors(self.place()).items():
             self.add_error(name, f"{error}.".replace("_", " ").capitalize())
+        if self._row is not None and "sale_ends_at" in self.changed_data:
+            own = {"organization_id": self._row.organization_id}
+            ask_to_end_waitlist(
+                self, given.get("sale_ends_at"), **own, session__event_id=self._row.id
+            )
         return given
 
     def place(self) -> Place:
@@ -162,7 +176,7 @@ def edit_event(request: HttpRequest, event: Event) -> HttpResponse:
         form,
         title=f"Edit {event.name}",
         consequence="A new sale window applies to new holds at once. Existing holds can still be "
-        "paid for.",
+        "paid for. An end in the past ends the waitlist for good.",
         button="Save event",
         back=page_of(event),
     )
@@ -180,7 +194,9 @@ class PauseForm(StatusForm):
     def __init__(self, request: HttpRequest, event: Event) -> None:
         super().__init__(request, event, initial={"until": timezone.now() + _PAUSE_USUAL})
         self._ends_at = event.sale_ends_at
-        self.fields["until"] = LocalTimeField(zone_of(event.organization), label="Pause until")
+        self.fields["until"] = LocalTimeField(
+            zone_of(event.organization, event), label="Pause until"
+        )
 
     def clean_until(self) -> datetime:
         until: datetime = self.cleaned_data["until"]
@@ -206,18 +222,27 @@ def publish(request: HttpRequest, event: Event) -> HttpResponse:
         sale = SaleChange(EventStatus.PUBLISHED)
         if answer := _change(request, event, form, sale, f"{event.name} is published."):
             return answer
-    start, zone = event.sale_starts_at, zone_of(event.organization)
-    is_later = start is not None and start > timezone.now()
-    when = f"on {written_moment(start, zone)}" if is_later and start else "immediately"
     return show(
         request,
         form,
         title=f"Publish {event.name}",
-        consequence=f"Buyers can see the event now. The sale opens {when}. It cannot become a "
-        "draft again.",
+        consequence=f"Buyers can see the event now. {_opening(event)} It cannot become a draft "
+        "again.",
         button="Publish",
         back=page_of(event),
     )
+
+
+def _opening(event: Event) -> str:
+    """When the sale opens once the event is published."""
+    now, zone = timezone.now(), zone_of(event.organization, event)
+    start, end = event.sale_starts_at, event.sale_ends_at
+    if end is not None and end < now:
+        ended = f"The sale ended on {written_moment(end, zone)}"
+        return f"{ended}: nothing can be bought until you change that."
+    if start is not None and start > now:
+        return f"The sale opens on {written_moment(start, zone)}."
+    return "The sale opens immediately."
 
 
 def pause(request: HttpRequest, event: Event) -> HttpResponse:
@@ -244,7 +269,7 @@ def resume(request: HttpRequest, event: Event) -> HttpResponse:
         sale = SaleChange(starts_at=None)
         if answer := _change(request, event, form, sale, f"The sale of {event.name} is open."):
             return answer
-    zone = zone_of(event.organization)
+    zone = zone_of(event.organization, event)
     start = event.sale_starts_at
     instead = f" instead of on {written_moment(start, zone)}" if start else ""
     return show(

@@ -92,7 +92,7 @@ class PriceField(forms.CharField):
 
 
 class LocalTimeField(forms.CharField):
-    """A time on the clocks of the organization; the value is in UTC."""
+    """A time on the clocks of the event or the organization; the value is in UTC."""
 
     def __init__(self, zone: ZoneInfo, **more: Any) -> None:
         self._zone = zone

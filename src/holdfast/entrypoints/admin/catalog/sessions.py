@@ -31,6 +31,7 @@ from holdfast.entrypoints.admin.catalog.forms import (
     zone_of,
 )
 from holdfast.entrypoints.admin.catalog.offers import Offer
+from holdfast.entrypoints.admin.waitlist.ending import ask_to_end_waitlist
 
 PER_REQUEST_MAX = 50
 TIMES_MAX = 24
@@ -47,6 +48,13 @@ class SessionForm(CatalogForm):
         # A start can be moved, but not cleared.
         is_set = row is not None and row.starts_at is not None
         self.fields["starts_at"] = LocalTimeField(zone, label="Starts at", required=is_set)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        if self._row is not None and "starts_at" in self.changed_data:
+            own = {"organization_id": self._row.organization_id, "session_id": self._row.id}
+            ask_to_end_waitlist(self, given.get("starts_at"), **own)
+        return given
 
 
 def new_session(request: HttpRequest, event: Event) -> HttpResponse:
@@ -83,7 +91,9 @@ def edit_session(request: HttpRequest, session: Session) -> HttpResponse:
         request,
         form,
         title=f"Edit {session.name}",
-        consequence="Changes what buyers read. Holds and orders stay; nobody gets an e-mail.",
+        consequence="Changes what buyers read. Holds and orders stay; nobody gets an e-mail. A "
+        "start in the past ends the waitlist for good; its parties get an e-mail, if e-mails are "
+        "turned on.",
         button="Save session",
         back=page_of(session),
     )
