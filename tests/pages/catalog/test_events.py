@@ -204,7 +204,9 @@ def test_times_that_are_entered_with_a_new_zone_are_in_that_zone(desk: Desk) -> 
     event_id = desk.event(time_zone="Europe/Berlin", sale_starts_at="2030-07-01T10:00")
     edit = f"event/{event_id}/edit/"
     entered = {"name": "Summer nights", "sale_starts_at": "2030-07-01T10:00"}
-    assert "must be the name of a time zone" in desk.refused(edit, **entered, time_zone="Mars/Olympus")
+    assert "must be the name of a time zone" in desk.refused(
+        edit, **entered, time_zone="Mars/Olympus"
+    )
     desk.save(edit, **entered, time_zone="America/New_York")
     assert sold_from_and_until(desk, event_id)[0] == datetime(2030, 7, 1, 14, tzinfo=UTC)
     desk.save(edit, **entered, time_zone="")

@@ -14,7 +14,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
 from holdfast.adapters.postgres.models import Event, Organization
-from holdfast.domain.catalog import model as catalog
 from holdfast.domain.catalog.changes import PlaceChange, SaleChange
 from holdfast.domain.catalog.model import (
     VENUE_LENGTH_MAX,
@@ -56,6 +55,8 @@ _PAUSE_USUAL = timedelta(days=1)
 
 class EventForm(CatalogForm):
     """For an event that exists, or for a new one of an organization."""
+
+    creates = True
 
     def __init__(self, request: HttpRequest, row: Event | None, organization: Organization) -> None:
         kept = ("name", *_PLACE, *_WINDOW)
@@ -140,9 +141,9 @@ def new_event(request: HttpRequest, organization: Organization) -> HttpResponse:
         terms = (given["name"], given["currency"], policy_given(form), sale)
         made = form.take(editor.create_event(*terms, place=form.place()))
         if made is not None:
-            assert isinstance(made, catalog.Event)
-            text = f"{made.name} is created as a draft. Buyers cannot see it until you publish it."
-            return done(request, text, page_of(Event(pk=made.id)))
+            name = given["name"]
+            text = f"{name} is created as a draft. Buyers cannot see it until you publish it."
+            return done(request, text, page_of(Event(pk=made)))
     return show(
         request,
         form,

@@ -28,6 +28,7 @@ from holdfast.domain.values import metadata_of
 from holdfast.entrypoints.admin.catalog.fields import CheckboxSelectMultiple, written_moment
 from holdfast.entrypoints.admin.catalog.forms import (
     CatalogForm,
+    alone,
     done,
     editor_of,
     page_of,
@@ -37,11 +38,13 @@ from holdfast.entrypoints.admin.catalog.forms import (
 from holdfast.entrypoints.admin.catalog.offers import Offer, offer_url
 from holdfast.entrypoints.admin.catalog.policies import override_of
 from holdfast.entrypoints.admin.lookups import uuid_or_none
+from holdfast.services.catalog.changes import CatalogEditor
 from holdfast.services.catalog.hall_copy import HallPool, HallTicketType, SessionHall, copy_hall
 
 TARGETS_MAX = 200
 EVENTS_OFFERED_MAX = 20
 SECONDS_PER_REQUEST = 3.0
+_BUSY = "somebody is copying to it at this moment. Go on in a few seconds."
 
 
 def hall_of_session(session: Session) -> SessionHall:
@@ -158,10 +161,10 @@ def copy_to_sessions(request: HttpRequest, session: Session) -> HttpResponse:
     started_at, copied = time.monotonic(), 0
     editor = editor_of(request, form, session, f"Copied from {session.name} in the admin")
     for target in chosen:
-        present = hall_of_session(target)
-        refusal = copy_hall(editor, SessionId(target.id), source, present)
-        if refusal is not None:
-            form.add_error(None, f"{target.name}: {refusal.message}")
+        with alone(f"hall of {target.id}") as is_alone:
+            problem = _copied(editor, source, target) if is_alone else _BUSY
+        if problem is not None:
+            form.add_error(None, f"{target.name}: {problem}")
             break
         copied += 1
         if time.monotonic() - started_at > SECONDS_PER_REQUEST:
@@ -170,6 +173,13 @@ def copy_to_sessions(request: HttpRequest, session: Session) -> HttpResponse:
         text = f"The hall of {session.name} is copied."
         return done(request, text, page_of(Event(pk=event.id)))
     return _confirm(request, session, form, source, chosen[copied:])
+
+
+def _copied(editor: CatalogEditor, source: SessionHall, target: Session) -> str | None:
+    """None, or why not."""
+    present = hall_of_session(target)
+    refusal = copy_hall(editor, SessionId(target.id), source, present)
+    return None if refusal is None else refusal.message
 
 
 def _event(request: HttpRequest, session: Session) -> Event:
