@@ -133,7 +133,19 @@ def test_cancelling_states_what_is_at_stake(desk: Desk) -> None:
     assert event_row(desk, event_id)[2] == "cancelled"
     assert desk.audited("event.changed")[-1][1:] == (desk.name, "The river flooded the stage")
     assert "cannot change to this status" in desk.refused(f"event/{event_id}/publish/")
-    desk.save(f"event/{event_id}/archive/", reason="Over")
+    archive = f"event/{event_id}/archive/"
+    assert archive not in desk.get(f"event/{event_id}/change/"), "its orders need to be cancelled"
+    assert desk.save(archive, reason="Over") == f"event/{event_id}/change/"
+    assert event_row(desk, event_id)[2] == "cancelled"
+    for change in (
+        "UPDATE purchase_order SET status = 'cancelled' WHERE organization_id = %s RETURNING 1",
+        "UPDATE hold SET status = 'cancelled' WHERE organization_id = %s AND status = 'active'"
+        " RETURNING 1",
+    ):
+        assert archive not in desk.get(f"event/{event_id}/change/")
+        desk.rows(change, sale.organization_id)
+    assert archive in desk.get(f"event/{event_id}/change/")
+    desk.save(archive, reason="Over")
     assert event_row(desk, event_id)[2] == "archived"
 
 

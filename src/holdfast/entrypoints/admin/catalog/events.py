@@ -10,6 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
@@ -285,6 +286,11 @@ def resume(request: HttpRequest, event: Event) -> HttpResponse:
 
 
 def archive(request: HttpRequest, event: Event) -> HttpResponse:
+    if not _is_archivable(event):
+        messages.error(
+            request, "Release its holds and cancel its orders first: this is not offered later."
+        )
+        return HttpResponseRedirect(page_of(event))
     form = StatusForm(request, event)
     if form.is_valid():
         sale = SaleChange(EventStatus.ARCHIVED)
@@ -340,13 +346,20 @@ def _is_changeable(event: Event) -> bool:
     return event.status not in {EventStatus.CANCELLED, EventStatus.ARCHIVED}
 
 
+def _is_archivable(event: Event) -> bool:
+    """Holds and orders of a cancelled event are released and cancelled together; archived, they
+    would have to be cancelled one by one."""
+    is_cleared = event.status != EventStatus.CANCELLED or next_page(event) == page_of(event)
+    return event.status != EventStatus.ARCHIVED and is_cleared
+
+
 OFFERS = (
     Offer("publish", "Publish", publish, _is(EventStatus.DRAFT)),
     Offer("edit", "Edit", edit_event),
     Offer("policy", "Hold policy", change_policy),
     Offer("pause", "Pause", pause, _is_open),
     Offer("resume", "Resume (open the sale now)", resume, _is_later),
-    Offer("archive", "Archive", archive, lambda event: event.status != EventStatus.ARCHIVED),
+    Offer("archive", "Archive", archive, _is_archivable),
     Offer("cancel", "Cancel event", cancel, _is_changeable, is_dangerous=True),
     CLEAR_OFFER,
 )

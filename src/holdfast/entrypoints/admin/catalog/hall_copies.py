@@ -10,6 +10,7 @@ from django import forms
 from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 
 from holdfast.adapters.postgres.models import (
     Block,
@@ -22,6 +23,7 @@ from holdfast.adapters.postgres.models import (
     TicketTypePool,
 )
 from holdfast.domain.catalog import model as catalog
+from holdfast.domain.catalog.model import SessionStatus
 from holdfast.domain.catalog.seat_import import DraftBlock, DraftSeat, Source
 from holdfast.domain.ids import PoolId, SessionId, TicketTypeId
 from holdfast.domain.values import metadata_of
@@ -148,13 +150,14 @@ def _label(session: Any) -> str:
 
 def copy_to_sessions(request: HttpRequest, session: Session) -> HttpResponse:
     event = _event(request, session)
-    form = CopyForm(request, _targets(session, event))
+    targets = _targets(session, event)
+    form = CopyForm(request, targets[:TARGETS_MAX])
     source = hall_of_session(session)
     if source.is_empty:
         text = f"{session.name} has nothing to copy yet."
         return done(request, text, page_of(session))
     if not form.is_valid():
-        return _ask(request, session, event, form, source)
+        return _ask(request, session, event, form, source, has_more=len(targets) > TARGETS_MAX)
     chosen = form.chosen()
     if not form.cleaned_data["is_previewed"]:
         return _confirm(request, session, form, source, chosen)
@@ -199,8 +202,9 @@ def _targets(session: Session, event: Event) -> list[Session]:
     own = {"organization_id": session.organization_id}
     sold = TicketType.objects.filter(**own, session_id=OuterRef("id"))
     rows = Session.objects.filter(**own, event_id=event.id).exclude(id=session.id)
+    rows = rows.exclude(status=SessionStatus.CANCELLED).exclude(starts_at__lt=timezone.now())
     rows = rows.select_related("organization").annotate(is_sold=Exists(sold))
-    return list(rows.order_by("starts_at", "id")[:TARGETS_MAX])
+    return list(rows.order_by("is_sold", "starts_at", "id")[: TARGETS_MAX + 1])
 
 
 def _inventory(source: SessionHall) -> str:
@@ -216,8 +220,19 @@ def _inventory(source: SessionHall) -> str:
 
 
 def _ask(
-    request: HttpRequest, session: Session, event: Event, form: CopyForm, source: SessionHall
+    request: HttpRequest,
+    session: Session,
+    event: Event,
+    form: CopyForm,
+    source: SessionHall,
+    *,
+    has_more: bool,
 ) -> HttpResponse:
+    if has_more:
+        form.fields["targets"].help_text = (
+            f"Only the next {TARGETS_MAX} sessions are listed, those without ticket types first. "
+            "Copy to these, then open this page again."
+        )
     url = offer_url(Session, "copy", session.id)
     return show(
         request,
