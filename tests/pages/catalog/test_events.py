@@ -139,8 +139,10 @@ def test_cancelling_states_what_is_at_stake(desk: Desk) -> None:
     assert event_row(desk, event_id)[2] == "cancelled"
     for change in (
         "UPDATE purchase_order SET status = 'cancelled' WHERE organization_id = %s RETURNING 1",
-        "UPDATE hold SET status = 'cancelled' WHERE organization_id = %s AND status = 'active'"
-        " RETURNING 1",
+        (
+            "UPDATE hold SET status = 'cancelled' WHERE organization_id = %s AND status = 'active'"
+            " RETURNING 1"
+        ),
     ):
         assert archive not in desk.get(f"event/{event_id}/change/")
         desk.rows(change, sale.organization_id)
