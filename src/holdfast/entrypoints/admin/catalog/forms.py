@@ -100,7 +100,8 @@ class CatalogForm(forms.Form):
         request."""
         if not self.cleaned_data.get("form_id"):
             return None
-        sent = sorted((name, self.data.getlist(name)) for name in self.fields if name in self.data)
+        data: Any = self.data
+        sent = sorted((name, data.getlist(name)) for name in self.fields if name in data)
         digest = sha256(repr((self._user_id, type(self).__name__, sent)).encode()).digest()
         return IdempotencyKey(OrganizationId(organization_id), UUID(bytes=digest[:16]), digest)
 
@@ -125,8 +126,9 @@ class CatalogForm(forms.Form):
     def _refuse(self, field: str | None, text: str) -> None:
         """Sent again, the form is a new request."""
         if "form_id" in self.data:
-            self.data = self.data.copy()
-            self.data["form_id"] = uuid4().hex
+            data: Any = self.data
+            self.data = renewed = data.copy()
+            renewed["form_id"] = uuid4().hex
         self.add_error(field, text)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 from uuid import UUID
 
 from django import forms
@@ -26,6 +27,8 @@ from holdfast.entrypoints.admin.people.rights import origin_of, require
 from holdfast.entrypoints.admin.waitlist.ending import parties_waiting
 from holdfast.entrypoints.admin.waitlist.parties import Reasons, reasons_of
 from holdfast.entrypoints.admin.waitlist.positions import shown_positions
+
+F = TypeVar("F", bound=ReasonForm)
 
 
 def serve(request: HttpRequest, waitlist: Waitlist) -> HttpResponse:
@@ -144,7 +147,7 @@ def _is_done(
     return True
 
 
-def _again(request: HttpRequest, refused: ReasonForm, hold: Hold) -> ReasonForm:
+def _again(request: HttpRequest, refused: F, hold: Hold) -> F:
     """The form with its errors. Confirmed again, it is for the party as it is now."""
     data = request.POST.copy()
     data["version"] = str(hold.version)
