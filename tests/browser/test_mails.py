@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import DESKTOP, PHONE, Visitor
 from tests.browser.test_pages import log_in
@@ -90,3 +90,38 @@ def test_support_sends_a_mail_again(
     page.get_by_role("button", name="Send e-mail").click()
     expect(page.get_by_text("will be sent to a***@river.example")).to_be_visible()
     look(visitor, tmp_path, f"resent-{device}")
+
+
+def test_a_second_click_sends_nothing_until_the_person_comes_back(
+    visitor: Visitor, server: RunningServer
+) -> None:
+    platform = new_platform(server.base_url, server.database_url)
+    hold = platform.place(platform.on_sale(10), 2, customer_email="ann@river.example").json()
+    helper = add_staff(server.database_url, platform.organization_id, "support")
+    log_in(visitor, helper.username, PASSWORD)
+    expect(visitor.page).to_have_url(re.compile("/admin/$"))
+    page, sent = visitor.page, list[str]()
+
+    def answer(route: Route) -> None:
+        sent.append(route.request.method)
+        route.fulfill(status=204)  # the page stays as it is
+
+    own = platform.organization_id
+    visitor.visit(f"/admin/holdfast/organization/{own}/holds/{hold['hold_id']}/resend-mail/")
+    page.route("**/resend-mail/", answer)
+    page.get_by_label("Reason").fill("She deleted it")
+    send = page.get_by_role("button", name="Send e-mail")
+
+    def is_shown(*, from_the_cache: bool) -> None:
+        event = f"new PageTransitionEvent('pageshow', {{persisted: {str(from_the_cache).lower()}}})"
+        page.evaluate(f"window.dispatchEvent({event})")
+
+    send.click()
+    is_shown(from_the_cache=False)  # at the end of loading: continue.js sends a form before that
+    send.click()
+    page.evaluate("fetch(location.href, {method: 'PUT'})")  # arrives behind them
+    assert sent == ["POST", "PUT"]
+    is_shown(from_the_cache=True)  # the back button
+    send.click()
+    page.evaluate("fetch(location.href, {method: 'PUT'})")
+    assert sent == ["POST", "PUT", "POST", "PUT"]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.test import Client
@@ -24,6 +24,7 @@ from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.ports.privacy.addresses import Addresses
 from tests.pages.sales import Sale, insert, new_sale
 from tests.pages.staff import browser_of, hire
+from tests.support.patience import PATIENCE_SECONDS
 
 HASHES = HolderHashes("a secret of the installation, 32")
 ADA = "ada@example.com"
@@ -68,7 +69,9 @@ def refused(sale: Sale, code: str, minutes: int = 0, **values: Any) -> None:
     insert(sale.owner, "audit", **(row | values), new=new)
 
 
-def done(sale: Sale, action: str, minutes: int, hold_id: UUID, quantity: int = 2) -> None:
+def done(
+    sale: Sale, action: str, minutes: int, hold_id: UUID, quantity: int = 2, **values: Any
+) -> None:
     row = {
         "organization_id": sale.organization_id,
         "at": EARLIER + timedelta(minutes=minutes),
@@ -80,7 +83,7 @@ def done(sale: Sale, action: str, minutes: int, hold_id: UUID, quantity: int = 2
         "new": json.dumps({"status": "active", "quantity": quantity}),
         **holder_of(sale),
     }
-    insert(sale.owner, "audit", **row)
+    insert(sale.owner, "audit", **(row | values))
 
 
 def place(sale: Sale, **values: Any) -> UUID:
@@ -345,6 +348,46 @@ def test_what_is_too_far_back_is_not_guessed(
     text = read(support, session_url(sale))
     assert "Not known: too much has happened since." in text
     assert "Gave up" not in text
+
+
+def read_in_rounds(monkeypatch: pytest.MonkeyPatch, rounds: int) -> None:
+    """Of two entries each."""
+    monkeypatch.setattr("holdfast.adapters.postgres.audit.reader.EXAMINED_MAX", 2)
+    monkeypatch.setattr("holdfast.entrypoints.admin.find.attempts.ROUNDS_MAX", rounds)
+    monkeypatch.setattr("holdfast.entrypoints.admin.find.attempts.SECONDS_MAX", PATIENCE_SECONDS)
+
+
+def test_nobody_gave_up_as_far_as_nothing_was_read(
+    sale: Sale, support: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What happened in another session hides what happened in this one."""
+    refused(sale, "event_not_available", 0)
+    hold_id = place(sale)
+    done(sale, "hold.created", 1, hold_id)
+    for minute in (3, 4, 5):
+        done(sale, "hold.changed", minute, hold_id, session_id=uuid4())
+    read_in_rounds(monkeypatch, 1)
+    text = read(support, session_url(sale))
+    assert "Not known: too much has happened since." in text
+    assert "Gave up" not in text
+    read_in_rounds(monkeypatch, 10)
+    assert "Got 2 tickets" in read(support, session_url(sale))
+
+
+def test_a_search_that_stopped_early_does_not_say_that_there_is_nothing(
+    sale: Sale, support: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused(sale, "event_not_available", 0)
+    for minute in (1, 2, 3):
+        refused(sale, "event_unavailable", minute, session_id=uuid4())
+    read_in_rounds(monkeypatch, 1)
+    text = read(support, session_url(sale))
+    assert "None among the newest refused attempts." in text
+    assert "there may be older ones in the audit log." in text
+    assert "No refused attempts" not in text
+    assert "outcome=refused" in support.get(session_url(sale)).content.decode()
+    read_in_rounds(monkeypatch, 10)
+    assert "The event was not on sale." in read(support, session_url(sale))
 
 
 def test_the_newest_attempts_are_shown(

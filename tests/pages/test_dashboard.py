@@ -238,6 +238,13 @@ def test_somebody_without_an_organization_is_told(sale: Sale, database_url: str)
     assert "not a member of an organization" in browser_of(staff).get("/admin/").content.decode()
 
 
+def test_an_operator_without_an_organization_is_told_how_to_create_one(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{DASHBOARD}.pages._offered", lambda _: [])
+    assert "holdfast create-organization" in operator.get("/admin/").content.decode()
+
+
 def test_many_open_dashboards_cost_as_much_as_one(
     client: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,6 +147,22 @@ def test_a_seat_is_found_in_each_of_the_next_sessions(support: Client, sale: Sal
     assert text.index(f"{seats['Sooner']}/change") < text.index(f"{seats['Later']}/change")
 
 
+def test_a_search_for_a_seat_says_how_far_it_went(
+    support: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (event,) = sale.owner.execute(
+        "SELECT event_id FROM session WHERE id = %s", [sale.session_id]
+    ).fetchall()[0]
+    own = {"organization_id": sale.organization_id, "event_id": event, "name": "Sooner"}
+    insert(sale.owner, "session", **own, id=uuid7(), starts_at=datetime.now(UTC))
+    sale.seat("B", 12)
+    for count, is_said in ((1, True), (2, False)):
+        monkeypatch.setattr("holdfast.entrypoints.admin.find.seats.SESSIONS_MAX", count)
+        text = shown(support, "B13")
+        assert "Nothing found for" in text
+        assert ("Seats were looked for in the next" in text) is is_said
+
+
 def test_a_held_seat_names_its_hold(support: Client, sale: Sale) -> None:
     hold_id = place(sale, reference="HELD23")
     sale.held_seat("B", 12, hold_id)

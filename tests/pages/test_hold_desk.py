@@ -120,9 +120,50 @@ def test_the_consequence_names_mixed_places_and_the_waitlist(operator: Client, d
     party = waiting(desk.engine, venue.place(("Standing", 1), holder=ANN))
     text = text_of(operator.get(desk.url(both, "release")))
     assert "Frees 1 seat in Box, 1 seat in Parterre and 4 tickets (Standing) immediately." in text
-    assert "Parties on the waitlist get them first, in their order." in text
+    assert "Parties on the waitlist who want them come first, in their order." in text
     text = text_of(operator.get(desk.url(party, "remove")))
     assert "Takes a***@example.com off the waitlist, now at position 1 for 1 ticket" in text
+
+
+def test_the_consequence_names_the_waitlist_for_these_places_only(
+    operator: Client, desk: Desk, hold: Hold
+) -> None:
+    standing = placed(desk.engine, desk.venue.place(("Standing", 4), holder=STRANGER))
+    waiting(desk.engine, desk.venue.place(("Standing", 1), holder=ANN))
+    for name in ("release", "expire", "move"):
+        seated = text_of(operator.get(desk.url(hold, name)))
+        assert "Nobody is on the waitlist for them, so they go back on sale." in seated, name
+    for name in ("release", "expire"):
+        assert "Parties on the waitlist who want them come first" in text_of(
+            operator.get(desk.url(standing, name))
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("event SET status = 'cancelled'", "The sale is over, so nobody else can buy them."),
+        ("event SET sale_ends_at = now()", "The sale is over, so nobody else can buy them."),
+        ("session SET status = 'cancelled'", "The sale is over, so nobody else can buy them."),
+        ("session SET starts_at = now()", "They go back on sale."),
+        ("event SET status = 'draft'", "They can be bought once the event is published."),
+        (
+            "event SET sale_starts_at = now() + interval '1 day'",
+            "Parties on the waitlist who want them come first once the sale opens, in their order.",
+        ),
+    ],
+)
+def test_the_consequence_depends_on_the_sale(
+    operator: Client, desk: Desk, sale: Sale, change: str, said: str
+) -> None:
+    hold = placed(desk.engine, desk.venue.place(("Standing", 4), holder=STRANGER))
+    waiting(desk.engine, desk.venue.place(("Standing", 1), holder=ANN))
+    query = f"UPDATE {change} WHERE organization_id = %s"
+    sale.owner.execute(query.encode(), [hold.organization_id])
+    # Another test's server may have ended the waitlist already.
+    alone = said.replace("Parties on the waitlist who want them come first", "they go back on sale")
+    text = text_of(operator.get(desk.url(hold, "release")))
+    assert said in text or alone.removesuffix(", in their order.") in text
 
 
 def test_a_hold_is_extended_beyond_the_policy(operator: Client, desk: Desk, hold: Hold) -> None:

@@ -249,6 +249,24 @@ class TestResend:
             {"mail": "confirmation", "reason": "Lost it"},
         )
 
+    def test_a_form_that_is_sent_twice_requests_one_mail(
+        self, operator: Client, sale: Sale
+    ) -> None:
+        hold_id = sale.place(status="converted")
+        path = self.path(sale, hold_id)
+
+        def form_id() -> str:
+            page = operator.get(path).content.decode()
+            return page.partition('name="form_id" value="')[2].partition('"')[0]
+
+        first, second = form_id(), form_id()
+        for sent in (first, first, second):
+            entered = {"mail": "confirmation", "reason": "Lost it", "form_id": sent}
+            assert operator.post(path, entered).status_code == 302
+        assert len(self.requests(sale)) == 2
+        query = "SELECT count(*) FROM audit WHERE action = 'notice.requested' AND hold_id = %s"
+        assert sale.owner.execute(query, [hold_id]).fetchall() == [(2,)]
+
     def test_the_order_offers_it_too(self, operator: Client, sale: Sale) -> None:
         hold_id = sale.place(status="converted")
         order_id = sale.pay(hold_id)

@@ -60,7 +60,12 @@ def test_members_without_it_can_only_set_it_up_if_it_is_required(sale: Sale, sta
     sale.owner.execute(strict, [True, sale.organization_id])
     try:
         assert browser.get("/admin/holdfast/hold/").status_code == 403
-        assert browser.get("/admin/account/").status_code == 200
+        account = browser.get("/admin/account/").content.decode()
+        front = browser.get("/admin/").content.decode()
+        for page in (account, front):
+            assert "Your organization requires two-factor authentication" in page
+            assert "not a member" not in page
+        assert f'href="{ON}"' in front
         done, _ = turned_on(sale, staff)
         assert done.get("/admin/holdfast/hold/").status_code == 200
     finally:

@@ -10,9 +10,10 @@ import pytest
 from django.test import Client
 from uuid_utils.compat import uuid7
 
+from holdfast.domain import refusals
 from holdfast.domain.group.footprint import Proposal
 from holdfast.domain.group.origin import Origin
-from holdfast.domain.group.outcomes import Placed, Waiting
+from holdfast.domain.group.outcomes import Explained, Placed, Waiting
 from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId, TicketTypeId
@@ -254,6 +255,49 @@ def test_a_hold_that_changed_meanwhile_is_left_alone(
     assert desk.status(desk.bob) == "waiting"
 
 
+@pytest.mark.parametrize(("name", "status"), [("promote", "active"), ("remove", "cancelled")])
+def test_it_can_be_confirmed_as_it_is_now(
+    operator: Client, desk: Desk, name: str, status: str
+) -> None:
+    page = operator.post(desk.action(name, desk.bob), reason(version=7)).content.decode()
+    version = page.partition('name="version" value="')[2].partition('"')[0]
+    operator.post(desk.action(name, desk.bob), reason(version=int(version)))
+    assert desk.status(desk.bob) == status
+
+
+def test_how_many_are_served_may_not_be_known(
+    operator: Client, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from holdfast.entrypoints.admin.waitlist import parties
+
+    monkeypatch.setattr(parties, "act", lambda _: refusals.service_unavailable())
+    asked = words_of(operator.get(desk.action("serve")).content.decode())
+    assert "How many is not known: places are being changed at this moment." in asked
+    assert "0 parties" not in asked
+
+
+def test_to_serve_a_waitlist_after_the_start_ends_it(
+    operator: Client, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from holdfast.entrypoints.admin.waitlist import parties
+
+    # Another test's server may end the waitlist before the page is read.
+    started = {HoldId(desk.ann): Explanation(Obstacle.SESSION_STARTED)}
+    monkeypatch.setattr(parties, "act", lambda _: Explained(started, datetime.now(UTC)))
+    desk.sale.owner.execute(
+        "UPDATE session SET version = version + 1, starts_at = now() WHERE id = %s",
+        [desk.sale.session_id],
+    )
+    asked = words_of(operator.get(desk.action("serve")).content.decode())
+    assert "The session has started. The waitlist ends. Nobody is served any more" in asked
+    assert "takes up to 32 parties off the waitlist for good" in asked
+    assert "End the waitlist now" in asked
+    done = words_of(operator.post(desk.action("serve"), reason(), follow=True).content.decode())
+    assert "Nobody is served any more: the waitlist has ended." in done
+    assert "Served:" not in done
+    assert (desk.status(desk.ann), desk.status(desk.bob)) == ("cancelled", "cancelled")
+
+
 def test_a_party_is_removed(operator: Client, desk: Desk) -> None:
     asked = words_of(operator.get(desk.action("remove", desk.ann)).content.decode())
     assert "Takes a***@example.com off the waitlist for 4 tickets." in asked
@@ -274,7 +318,7 @@ def test_a_party_is_removed(operator: Client, desk: Desk) -> None:
 def test_the_waitlist_is_served_in_order(operator: Client, desk: Desk) -> None:
     asked = words_of(operator.get(desk.action("serve")).content.decode())
     assert "Those who gave an address get an e-mail, if e-mails are turned on." in asked
-    assert "0 parties at this moment" in asked
+    assert "At this moment, these are 0 parties." in asked
     done = operator.post(desk.action("serve"), reason(), follow=True)
     assert "Served: 0 parties." in words_of(done.content.decode())
     desk.sale.owner.execute(

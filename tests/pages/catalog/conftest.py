@@ -1,11 +1,13 @@
 """A manager in front of an empty organization, with a real engine behind the pages."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 import pytest
+from django.db import connections
 from django.http import HttpResponse
 from django.test import Client
 
@@ -14,6 +16,9 @@ from holdfast.bootstrap.settings import Settings
 from holdfast.entrypoints.admin.apps import AdminConfig
 from tests.pages.sales import Sale
 from tests.pages.staff import browser_of, hire
+from tests.support.patience import PATIENCE_SECONDS
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -91,3 +96,16 @@ def engine(sale: Sale, database_url: str, monkeypatch: pytest.MonkeyPatch) -> It
 def desk(sale: Sale, database_url: str, engine: None) -> Desk:
     staff = hire(database_url, sale, "manager")
     return Desk(browser_of(staff), sale, staff.username)
+
+
+def in_another_thread(action: Callable[[], T]) -> T:
+    """Do it while this thread is in the middle of something, as another browser would."""
+
+    def run() -> T:
+        try:
+            return action()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(run).result(PATIENCE_SECONDS)

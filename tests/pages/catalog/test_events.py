@@ -229,7 +229,21 @@ def test_cancelling_states_what_is_at_stake(desk: Desk) -> None:
     assert event_row(desk, event_id)[2] == "cancelled"
     assert desk.audited("event.changed")[-1][1:] == (desk.name, "The river flooded the stage")
     assert "cannot change to this status" in desk.refused(f"event/{event_id}/publish/")
-    desk.save(f"event/{event_id}/archive/", reason="Over")
+    archive = f"event/{event_id}/archive/"
+    assert archive not in desk.get(f"event/{event_id}/change/"), "its orders need to be cancelled"
+    assert desk.save(archive, reason="Over") == f"event/{event_id}/change/"
+    assert event_row(desk, event_id)[2] == "cancelled"
+    for change in (
+        "UPDATE purchase_order SET status = 'cancelled' WHERE organization_id = %s RETURNING 1",
+        (
+            "UPDATE hold SET status = 'cancelled' WHERE organization_id = %s AND status = 'active'"
+            " RETURNING 1"
+        ),
+    ):
+        assert archive not in desk.get(f"event/{event_id}/change/")
+        desk.rows(change, sale.organization_id)
+    assert archive in desk.get(f"event/{event_id}/change/")
+    desk.save(archive, reason="Over")
     assert event_row(desk, event_id)[2] == "archived"
 
 
@@ -269,3 +283,51 @@ def test_a_new_item_leads_to_a_form(desk: Desk) -> None:
         assert answer.headers["Location"] == f"/admin/holdfast/session/{session_id}/{model}/"
         assert f"session/{session_id}/{model}/" in desk.get(f"session/{session_id}/change/")
     assert "Choose the event" in desk.get("session/add/")
+
+
+def sold_from_and_until(desk: Desk, event_id: object) -> tuple[Any, Any]:
+    row = event_row(desk, event_id)
+    return row[3], row[4]
+
+
+def test_a_sale_is_on_the_clocks_of_the_event(desk: Desk) -> None:
+    """The organization is in UTC."""
+    window = {"sale_starts_at": "2030-07-01T10:00", "sale_ends_at": "2030-12-01T10:00"}
+    event_id = desk.event(time_zone="Europe/Berlin", **window)
+    berlin = (datetime(2030, 7, 1, 8, tzinfo=UTC), datetime(2030, 12, 1, 9, tzinfo=UTC))
+    assert sold_from_and_until(desk, event_id) == berlin
+    form = desk.get(f"event/{event_id}/edit/")
+    assert 'value="2030-07-01T10:00"' in form
+    assert "Time zone: Europe/Berlin" in form
+    for path in ("change", "publish"):
+        assert "Mon 2030-07-01 10:00 (Europe/Berlin)" in desk.get(f"event/{event_id}/{path}/"), path
+    desk.save(f"event/{event_id}/publish/")
+    for path in ("change", "resume"):
+        assert "Mon 2030-07-01 10:00 (Europe/Berlin)" in desk.get(f"event/{event_id}/{path}/"), path
+    assert "Time zone: Europe/Berlin" in desk.get(f"event/{event_id}/pause/")
+    given = {"until": "2030-08-01T10:00", "reason": "Fire drill"}
+    desk.save(f"event/{event_id}/pause/", **given)
+    assert sold_from_and_until(desk, event_id)[0] == datetime(2030, 8, 1, 8, tzinfo=UTC)
+
+
+def test_times_that_are_entered_with_a_new_zone_are_in_that_zone(desk: Desk) -> None:
+    event_id = desk.event(time_zone="Europe/Berlin", sale_starts_at="2030-07-01T10:00")
+    edit = f"event/{event_id}/edit/"
+    entered = {"name": "Summer nights", "sale_starts_at": "2030-07-01T10:00"}
+    assert "must be the name of a time zone" in desk.refused(
+        edit, **entered, time_zone="Mars/Olympus"
+    )
+    desk.save(edit, **entered, time_zone="America/New_York")
+    assert sold_from_and_until(desk, event_id)[0] == datetime(2030, 7, 1, 14, tzinfo=UTC)
+    desk.save(edit, **entered, time_zone="")
+    assert sold_from_and_until(desk, event_id)[0] == datetime(2030, 7, 1, 10, tzinfo=UTC)
+
+
+def test_the_pages_of_an_event_and_a_session_name_the_zone(desk: Desk) -> None:
+    window = {"sale_ends_at": "2030-12-01T10:00", "time_zone": "Europe/Berlin"}
+    session_id = desk.session(event_id := desk.event(**window), starts_at="2030-12-02T20:00")
+    own = {"organization__id__exact": str(desk.sale.organization_id)}
+    for page in (desk.get(f"event/{event_id}/change/"), desk.get("event/", **own)):
+        assert "Sun 2030-12-01 10:00 (Europe/Berlin)" in page
+    for page in (desk.get(f"session/{session_id}/change/"), desk.get("session/", **own)):
+        assert "Mon 2030-12-02 20:00 (Europe/Berlin)" in page

@@ -230,3 +230,28 @@ def test_a_hall_is_copied_to_another_event_with_the_same_currency(desk: Desk) ->
     assert f"event_id={foreign}" not in page
     desk.save(f"{copy}?event_id={other_event}", targets=[str(other)], is_previewed="on")
     assert inventory(desk, other) == inventory(desk, first)
+
+
+def test_a_hall_is_offered_to_sessions_to_come_and_empty_ones_first(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event_id = desk.event()
+    given = {"Fri": "08-02", "Sold": "08-03", "Late": "08-09", "Called off": "08-04"}
+    ids = {
+        name: desk.session(event_id, name=name, starts_at=f"2030-{day}T20:00")
+        for name, day in given.items()
+    }
+    desk.session(event_id, name="Over", starts_at="2020-01-01T20:00")
+    furnish(desk, ids["Fri"])
+    desk.ticket_type(ids["Sold"], capacity="1")
+    desk.save(f"session/{ids['Called off']}/cancel/", reason="The river flooded the stage")
+    copy = f"session/{ids['Fri']}/copy/"
+    page = desk.get(copy)
+    assert page.index("Late, ") < page.index("Sold, ")
+    assert "Over, " not in page
+    assert "Called off, " not in page
+    assert "sessions are listed" not in page
+    monkeypatch.setattr("holdfast.entrypoints.admin.catalog.hall_copies.TARGETS_MAX", 1)
+    page = desk.get(copy)
+    assert "Only the next 1 sessions are listed, those without ticket types first." in page
+    assert "Sold, " not in page

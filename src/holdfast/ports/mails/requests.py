@@ -14,6 +14,6 @@ class MailRequestStore(Protocol):
     def add(
         self, organization_id: OrganizationId, request: MailRequest, origin: Origin
     ) -> Refusal | None:
-        """Publish the request as a fact, with its audit entry, in one transaction. Refuses more
-        than RESENDS_MAX for one hold in RESENDS_SECONDS."""
+        """Publish the request as a fact, with its audit entry, in one transaction; one that is
+        known changes nothing. Refuses more than RESENDS_MAX for one hold in RESENDS_SECONDS."""
         ...

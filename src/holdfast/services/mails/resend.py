@@ -1,6 +1,8 @@
 """Sends an e-mail to a buyer again. The request is a fact: the notifier sends the mail, once, when
 the mail server is available. Every call blocks."""
 
+from uuid import UUID, uuid5
+
 import structlog
 from uuid_utils.compat import uuid7
 
@@ -49,9 +51,14 @@ class MailDesk:
         return seen if isinstance(seen, Refusal) else self._offer(seen)
 
     def resend(
-        self, organization_id: OrganizationId, hold_id: HoldId, kind: MailKind, origin: Origin
+        self,
+        organization_id: OrganizationId,
+        hold_id: HoldId,
+        kind: MailKind,
+        origin: Origin,
+        form_id: UUID | None = None,
     ) -> Refusal | None:
-        """`kind` is the mail that the person was offered."""
+        """`kind` is the mail that the person was offered. The same `form_id` requests it once."""
         seen = self._seen(organization_id, hold_id)
         if isinstance(seen, Refusal):
             return seen
@@ -60,7 +67,8 @@ class MailDesk:
             return offer
         if offer.kind is not kind:
             return has_changed()
-        request = MailRequest(uuid7(), kind, hold_id, seen.hold.order_id)
+        request_id = uuid7() if form_id is None else uuid5(hold_id, str(form_id))
+        request = MailRequest(request_id, kind, hold_id, seen.hold.order_id)
         try:
             return self.requests.add(organization_id, request, origin)
         except StoreError as error:

@@ -27,6 +27,10 @@ _COUNT = f"""
 SELECT count(*) FROM audit WHERE organization_id = %s AND hold_id = %s AND action = '{_TYPE}'
     AND at > statement_timestamp() - interval '{RESENDS_SECONDS} seconds'
 """  # noqa: S608
+_KNOWN = """
+SELECT 1 FROM outbox WHERE organization_id = %s AND hold_id IS NULL AND version = 1
+    AND type = %s AND catalog_id = %s
+"""
 
 _json = msgspec.json.Encoder()
 
@@ -45,6 +49,9 @@ class PostgresMailRequests:
             connection.execute(PATIENCE)
             connection.execute(BESIDE_REBASE)
             connection.execute(_LOCK, (f"mail_request {organization_id} {hold_id}",))
+            known = connection.execute(_KNOWN, (organization_id, _TYPE, request.id))
+            if known.fetchone() is not None:
+                return None
             ((recent,),) = connection.execute(_COUNT, (organization_id, hold_id))
             if recent >= RESENDS_MAX:
                 return too_many_resends()

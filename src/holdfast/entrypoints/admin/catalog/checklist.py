@@ -120,7 +120,7 @@ def _state(event: Event, *, is_ready: bool) -> str:
         return "Draft: buyers cannot see it."
     if not status.is_on_sale:
         return f"{status.value.capitalize()}: nothing is on sale any more."
-    now, zone = timezone.now(), zone_of(event.organization)
+    now, zone = timezone.now(), zone_of(event.organization, event)
     starts_at, ends_at = event.sale_starts_at, event.sale_ends_at
     if starts_at is not None and starts_at > now:
         return f"Not on sale until {written_moment(starts_at, zone)}."

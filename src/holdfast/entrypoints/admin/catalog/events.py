@@ -7,13 +7,14 @@ payments, too, because the status is checked at every step."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django import forms
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
 from holdfast.adapters.postgres.models import Event, Organization
-from holdfast.domain.catalog import model as catalog
 from holdfast.domain.catalog.changes import PlaceChange, SaleChange
 from holdfast.domain.catalog.model import (
     VENUE_LENGTH_MAX,
@@ -24,7 +25,7 @@ from holdfast.domain.catalog.model import (
 )
 from holdfast.domain.ids import EventId
 from holdfast.domain.policy import POLICY_FIELDS, UNCHANGED
-from holdfast.domain.values import InvalidValue, Money
+from holdfast.domain.values import InvalidValue, Money, is_time_zone
 from holdfast.entrypoints.admin.catalog.clearing import (
     CLEAR_OFFER,
     PARTIES_TOLD,
@@ -53,6 +54,7 @@ from holdfast.entrypoints.admin.catalog.policies import (
     levels_of,
     policy_given,
 )
+from holdfast.entrypoints.admin.waitlist.ending import ask_to_end_waitlist
 
 _PAUSE_USUAL = timedelta(days=1)
 
@@ -60,11 +62,13 @@ _PAUSE_USUAL = timedelta(days=1)
 class EventForm(CatalogForm):
     """For an event that exists, or for a new one of an organization."""
 
+    creates = True
+
     def __init__(self, request: HttpRequest, row: Event | None, organization: Organization) -> None:
         kept = ("name", *_PLACE, *_WINDOW)
         initial = {} if row is None else {name: getattr(row, name) for name in kept}
         super().__init__(request, row, initial=initial)
-        zone = zone_of(organization)
+        usual, zone = zone_of(organization), self._zone(organization)
         self.fields["name"] = text_field("Name")
         if row is None:
             self.fields["currency"] = text_field(
@@ -81,8 +85,8 @@ class EventForm(CatalogForm):
         )
         self.fields["time_zone"] = text_field(
             "Time zone",
-            f"Of its sessions and e-mails, such as Europe/Berlin. Empty: {zone.key}, the "
-            "organization's.",
+            "Of its sessions and e-mails and of the times below, such as Europe/Berlin. Empty: "
+            f"{usual.key}, the organization's.",
             required=False,
         )
         self.fields["sale_starts_at"] = LocalTimeField(
@@ -92,11 +96,23 @@ class EventForm(CatalogForm):
             zone, label="On sale until", required=False, help_text="Empty: without an end."
         )
 
+    def _zone(self, organization: Organization) -> ZoneInfo:
+        """The zone that is entered, if it is one, also counts for the times entered with it."""
+        entered = str(self.data.get("time_zone", "")).strip()
+        if self.is_bound and (not entered or is_time_zone(entered)):
+            return ZoneInfo(entered or organization.time_zone)
+        return zone_of(organization, self._row)
+
     def clean(self) -> dict[str, Any]:
         given = super().clean()
         for name, error in place_errors(self.place()).items():
             # Without capitalize(), which would also turn Europe/Berlin into europe/berlin.
             self.add_error(name, f"{error[0].upper()}{error[1:]}.".replace("_", " ", 1))
+        if self._row is not None and "sale_ends_at" in self.changed_data:
+            own = {"organization_id": self._row.organization_id}
+            ask_to_end_waitlist(
+                self, given.get("sale_ends_at"), **own, session__event_id=self._row.id
+            )
         return given
 
     def place(self) -> Place:
@@ -132,9 +148,9 @@ def new_event(request: HttpRequest, organization: Organization) -> HttpResponse:
         terms = (given["name"], given["currency"], policy_given(form), sale)
         made = form.take(editor.create_event(*terms, place=form.place()))
         if made is not None:
-            assert isinstance(made, catalog.Event)
-            text = f"{made.name} is created as a draft. Buyers cannot see it until you publish it."
-            return done(request, text, page_of(Event(pk=made.id)))
+            name = given["name"]
+            text = f"{name} is created as a draft. Buyers cannot see it until you publish it."
+            return done(request, text, page_of(Event(pk=made)))
     return show(
         request,
         form,
@@ -168,7 +184,7 @@ def edit_event(request: HttpRequest, event: Event) -> HttpResponse:
         form,
         title=f"Edit {event.name}",
         consequence="A new sale window applies to new holds at once. Existing holds can still be "
-        "paid for.",
+        "paid for. An end in the past ends the waitlist for good.",
         button="Save event",
         back=page_of(event),
     )
@@ -186,7 +202,9 @@ class PauseForm(StatusForm):
     def __init__(self, request: HttpRequest, event: Event) -> None:
         super().__init__(request, event, initial={"until": timezone.now() + _PAUSE_USUAL})
         self._ends_at = event.sale_ends_at
-        self.fields["until"] = LocalTimeField(zone_of(event.organization), label="Pause until")
+        self.fields["until"] = LocalTimeField(
+            zone_of(event.organization, event), label="Pause until"
+        )
 
     def clean_until(self) -> datetime:
         until: datetime = self.cleaned_data["until"]
@@ -212,18 +230,27 @@ def publish(request: HttpRequest, event: Event) -> HttpResponse:
         sale = SaleChange(EventStatus.PUBLISHED)
         if answer := _change(request, event, form, sale, f"{event.name} is published."):
             return answer
-    start, zone = event.sale_starts_at, zone_of(event.organization)
-    is_later = start is not None and start > timezone.now()
-    when = f"on {written_moment(start, zone)}" if is_later and start else "immediately"
     return show(
         request,
         form,
         title=f"Publish {event.name}",
-        consequence=f"Buyers can see the event now. The sale opens {when}. It cannot become a "
-        "draft again.",
+        consequence=f"Buyers can see the event now. {_opening(event)} It cannot become a draft "
+        "again.",
         button="Publish",
         back=page_of(event),
     )
+
+
+def _opening(event: Event) -> str:
+    """When the sale opens once the event is published."""
+    now, zone = timezone.now(), zone_of(event.organization, event)
+    start, end = event.sale_starts_at, event.sale_ends_at
+    if end is not None and end < now:
+        ended = f"The sale ended on {written_moment(end, zone)}"
+        return f"{ended}: nothing can be bought until you change that."
+    if start is not None and start > now:
+        return f"The sale opens on {written_moment(start, zone)}."
+    return "The sale opens immediately."
 
 
 def pause(request: HttpRequest, event: Event) -> HttpResponse:
@@ -250,7 +277,7 @@ def resume(request: HttpRequest, event: Event) -> HttpResponse:
         sale = SaleChange(starts_at=None)
         if answer := _change(request, event, form, sale, f"The sale of {event.name} is open."):
             return answer
-    zone = zone_of(event.organization)
+    zone = zone_of(event.organization, event)
     start = event.sale_starts_at
     instead = f" instead of on {written_moment(start, zone)}" if start else ""
     return show(
@@ -265,6 +292,11 @@ def resume(request: HttpRequest, event: Event) -> HttpResponse:
 
 
 def archive(request: HttpRequest, event: Event) -> HttpResponse:
+    if not _is_archivable(event):
+        messages.error(
+            request, "Release its holds and cancel its orders first: this is not offered later."
+        )
+        return HttpResponseRedirect(page_of(event))
     form = StatusForm(request, event)
     if form.is_valid():
         sale = SaleChange(EventStatus.ARCHIVED)
@@ -320,13 +352,20 @@ def _is_changeable(event: Event) -> bool:
     return event.status not in {EventStatus.CANCELLED, EventStatus.ARCHIVED}
 
 
+def _is_archivable(event: Event) -> bool:
+    """Holds and orders of a cancelled event are released and cancelled together; archived, they
+    would have to be cancelled one by one."""
+    is_cleared = event.status != EventStatus.CANCELLED or next_page(event) == page_of(event)
+    return event.status != EventStatus.ARCHIVED and is_cleared
+
+
 OFFERS = (
     Offer("publish", "Publish", publish, _is(EventStatus.DRAFT)),
     Offer("edit", "Edit", edit_event),
     Offer("policy", "Hold policy", change_policy),
     Offer("pause", "Pause", pause, _is_open),
     Offer("resume", "Resume (open the sale now)", resume, _is_later),
-    Offer("archive", "Archive", archive, lambda event: event.status != EventStatus.ARCHIVED),
+    Offer("archive", "Archive", archive, _is_archivable),
     Offer("cancel", "Cancel event", cancel, _is_changeable, is_dangerous=True),
     CLEAR_OFFER,
 )

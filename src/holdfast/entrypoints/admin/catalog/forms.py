@@ -1,19 +1,24 @@
 """The base of the forms that change the catalog. Changes go through `CatalogEditor`, on behalf of
 the person who is logged in."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
 from typing import Any
+from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
 from django import forms
 from django.contrib import messages
+from django.db import connection, transaction
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from holdfast.adapters.postgres.models import Organization
 from holdfast.domain.catalog.editing import state_of
-from holdfast.domain.group.origin import REASON_LENGTH_MAX
+from holdfast.domain.catalog.seat_import import ImportedSeats
+from holdfast.domain.group.origin import REASON_LENGTH_MAX, IdempotencyKey
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.policy import POLICY_FIELDS
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
@@ -24,6 +29,7 @@ from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome
 from holdfast.services.catalog.changes import CatalogEditor
 
 FORM = "holdfast/catalog/form.html"
+_REPEATED = "This was sent twice, and refused. Send it once more to see why."
 
 # The field of a form that a refusal is about.
 _FIELD_OF_CODE: Mapping[RefusalCode, str] = {
@@ -36,10 +42,12 @@ _FIELD_OF_CODE: Mapping[RefusalCode, str] = {
 
 
 class CatalogForm(forms.Form):
-    """`seen` is the state of the row that the person saw. `policy_names` are the fields of a hold
-    policy, which the page folds away."""
+    """`seen` is the state of the row that the person saw. A form that `creates` one row has a
+    `form_id`: sent twice, it creates one. `policy_names` are the fields of a hold policy, which the
+    page folds away."""
 
     is_reason_required = False
+    creates = False
     policy_names: tuple[str, ...] = ()
 
     def __init__(self, request: HttpRequest, row: Any = None, **more: Any) -> None:
@@ -47,6 +55,11 @@ class CatalogForm(forms.Form):
         super().__init__(
             request.POST if is_post else None, request.FILES if is_post else None, **more
         )
+        self._row = row
+        self._user_id = request.user.pk
+        if row is None and self.creates:
+            self.fields["form_id"] = forms.CharField(required=False, widget=forms.HiddenInput())
+            self.initial["form_id"] = uuid4().hex
         if row is not None:
             seen = forms.CharField(required=False, widget=forms.HiddenInput())
             self.fields["seen"] = seen
@@ -79,17 +92,41 @@ class CatalogForm(forms.Form):
         """The value of a field, or None if the person left it unchanged."""
         return self.cleaned_data[name] if name in self.changed_data else None
 
-    def take(self, answer: CatalogAnswer) -> CatalogOutcome | None:
-        """The outcome; None if it is a refusal, which is then shown at its field."""
+    def idempotency(self, organization_id: UUID) -> IdempotencyKey | None:
+        """One effect for a form with these values: after the back button, other ones are another
+        request."""
+        if not self.cleaned_data.get("form_id"):
+            return None
+        data: Any = self.data
+        sent = sorted((name, data.getlist(name)) for name in self.fields if name in data)
+        digest = sha256(repr((self._user_id, type(self).__name__, sent)).encode()).digest()
+        return IdempotencyKey(OrganizationId(organization_id), UUID(bytes=digest[:16]), digest)
+
+    def take(self, answer: CatalogAnswer) -> UUID | None:
+        """The id of the row; None if the change was refused, which is then shown at its field."""
         outcome = answer.outcome
-        assert outcome is not None, "changes without an idempotency key have no replays"
+        if outcome is None:
+            assert answer.body is not None, "a replay has the recorded answer"
+            if answer.body:
+                return UUID(bytes=answer.body)
+            self._refuse(None, _REPEATED)
+            return None
+        assert not isinstance(outcome, ImportedSeats), "seats are not taken from a form"
         if not isinstance(outcome, Refusal):
-            return outcome
+            return outcome.id
         field = _FIELD_OF_CODE.get(outcome.code)
         for error in _errors(outcome):
             field = str(error.get("field", "")).rpartition(".")[2]
-        self.add_error(field if field in self.fields else None, _in_words(outcome.message))
+        self._refuse(field if field in self.fields else None, _in_words(outcome.message))
         return None
+
+    def _refuse(self, field: str | None, text: str) -> None:
+        """Sent again, the form is a new request."""
+        if "form_id" in self.data:
+            data: Any = self.data
+            self.data = renewed = data.copy()
+            renewed["form_id"] = uuid4().hex
+        self.add_error(field, text)
 
 
 def _in_words(message: str) -> str:
@@ -120,15 +157,25 @@ def editor_of(request: HttpRequest, form: CatalogForm, row: Any, action: str) ->
         services.submit,
         OrganizationId(organization_id),
         reasoned_origin(request, given["reason"] or action),
-        None,
-        _unrendered,
+        form.idempotency(organization_id),
+        _rendered,
         given.get("seen") or None,
     )
 
 
-def _unrendered(_outcome: CatalogOutcome) -> bytes:
-    """Answers are stored for idempotency keys only."""
-    raise NotImplementedError
+def _rendered(outcome: CatalogOutcome) -> bytes:
+    """What `take` needs of a recorded answer: the id of the row, or nothing of a refusal."""
+    return b"" if isinstance(outcome, Refusal | ImportedSeats) else outcome.id.bytes
+
+
+@contextmanager
+def alone(work: str) -> Iterator[bool]:
+    """Whether nobody else does this work at the moment. Others are told so until the block ends:
+    two who look for what is missing would both add it."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))", [work])
+        ((is_alone,),) = cursor.fetchall()
+        yield is_alone
 
 
 def page_of(row: Model) -> str:

@@ -10,6 +10,7 @@ from django import forms
 from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 
 from holdfast.adapters.postgres.models import (
     Block,
@@ -22,12 +23,14 @@ from holdfast.adapters.postgres.models import (
     TicketTypePool,
 )
 from holdfast.domain.catalog import model as catalog
+from holdfast.domain.catalog.model import SessionStatus
 from holdfast.domain.catalog.seat_import import DraftBlock, DraftSeat, Source
 from holdfast.domain.ids import PoolId, SessionId, TicketTypeId
 from holdfast.domain.values import metadata_of
 from holdfast.entrypoints.admin.catalog.fields import CheckboxSelectMultiple, written_moment
 from holdfast.entrypoints.admin.catalog.forms import (
     CatalogForm,
+    alone,
     done,
     editor_of,
     page_of,
@@ -37,11 +40,13 @@ from holdfast.entrypoints.admin.catalog.forms import (
 from holdfast.entrypoints.admin.catalog.offers import Offer, offer_url
 from holdfast.entrypoints.admin.catalog.policies import override_of
 from holdfast.entrypoints.admin.lookups import uuid_or_none
+from holdfast.services.catalog.changes import CatalogEditor
 from holdfast.services.catalog.hall_copy import HallPool, HallTicketType, SessionHall, copy_hall
 
 TARGETS_MAX = 200
 EVENTS_OFFERED_MAX = 20
 SECONDS_PER_REQUEST = 3.0
+_BUSY = "somebody is copying to it at this moment. Go on in a few seconds."
 
 
 def hall_of_session(session: Session) -> SessionHall:
@@ -145,23 +150,24 @@ def _label(session: Any) -> str:
 
 def copy_to_sessions(request: HttpRequest, session: Session) -> HttpResponse:
     event = _event(request, session)
-    form = CopyForm(request, _targets(session, event))
+    targets = _targets(session, event)
+    form = CopyForm(request, targets[:TARGETS_MAX])
     source = hall_of_session(session)
     if source.is_empty:
         text = f"{session.name} has nothing to copy yet."
         return done(request, text, page_of(session))
     if not form.is_valid():
-        return _ask(request, session, event, form, source)
+        return _ask(request, session, event, form, source, has_more=len(targets) > TARGETS_MAX)
     chosen = form.chosen()
     if not form.cleaned_data["is_previewed"]:
         return _confirm(request, session, form, source, chosen)
     started_at, copied = time.monotonic(), 0
     editor = editor_of(request, form, session, f"Copied from {session.name} in the admin")
     for target in chosen:
-        present = hall_of_session(target)
-        refusal = copy_hall(editor, SessionId(target.id), source, present)
-        if refusal is not None:
-            form.add_error(None, f"{target.name}: {refusal.message}")
+        with alone(f"hall of {target.id}") as is_alone:
+            problem = _copied(editor, source, target) if is_alone else _BUSY
+        if problem is not None:
+            form.add_error(None, f"{target.name}: {problem}")
             break
         copied += 1
         if time.monotonic() - started_at > SECONDS_PER_REQUEST:
@@ -170,6 +176,13 @@ def copy_to_sessions(request: HttpRequest, session: Session) -> HttpResponse:
         text = f"The hall of {session.name} is copied."
         return done(request, text, page_of(Event(pk=event.id)))
     return _confirm(request, session, form, source, chosen[copied:])
+
+
+def _copied(editor: CatalogEditor, source: SessionHall, target: Session) -> str | None:
+    """None, or why not."""
+    present = hall_of_session(target)
+    refusal = copy_hall(editor, SessionId(target.id), source, present)
+    return None if refusal is None else refusal.message
 
 
 def _event(request: HttpRequest, session: Session) -> Event:
@@ -189,8 +202,9 @@ def _targets(session: Session, event: Event) -> list[Session]:
     own = {"organization_id": session.organization_id}
     sold = TicketType.objects.filter(**own, session_id=OuterRef("id"))
     rows = Session.objects.filter(**own, event_id=event.id).exclude(id=session.id)
+    rows = rows.exclude(status=SessionStatus.CANCELLED).exclude(starts_at__lt=timezone.now())
     rows = rows.select_related("organization").annotate(is_sold=Exists(sold))
-    return list(rows.order_by("starts_at", "id")[:TARGETS_MAX])
+    return list(rows.order_by("is_sold", "starts_at", "id")[: TARGETS_MAX + 1])
 
 
 def _inventory(source: SessionHall) -> str:
@@ -206,8 +220,19 @@ def _inventory(source: SessionHall) -> str:
 
 
 def _ask(
-    request: HttpRequest, session: Session, event: Event, form: CopyForm, source: SessionHall
+    request: HttpRequest,
+    session: Session,
+    event: Event,
+    form: CopyForm,
+    source: SessionHall,
+    *,
+    has_more: bool,
 ) -> HttpResponse:
+    if has_more:
+        form.fields["targets"].help_text = (
+            f"Only the next {TARGETS_MAX} sessions are listed, those without ticket types first. "
+            "Copy to these, then open this page again."
+        )
     url = offer_url(Session, "copy", session.id)
     return show(
         request,

@@ -1,5 +1,6 @@
 """Events, sessions, ticket types and pools."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +27,8 @@ from holdfast.entrypoints.admin.catalog import (
     tickets,
 )
 from holdfast.entrypoints.admin.catalog.checklist import checklist_of
+from holdfast.entrypoints.admin.catalog.fields import written_moment
+from holdfast.entrypoints.admin.catalog.forms import zone_of
 from holdfast.entrypoints.admin.catalog.offers import CatalogAdmin
 from holdfast.entrypoints.admin.catalog.policies import policy_table
 from holdfast.entrypoints.admin.display import amount, badge, in_a_row, link, list_link, row_link
@@ -64,6 +67,10 @@ class EventStatusFilter(ChoiceFilter):
     choices_offered = tuple(status.value for status in EventStatus)
 
 
+def _on_its_clocks(moment: datetime | None, event: models.Event) -> str:
+    return written_moment(moment, zone_of(event.organization, event)) if moment else "-"
+
+
 @admin.register(models.Event)
 class EventAdmin(CatalogAdmin):
     offers = (*events.OFFERS[:1], *sessions.OFFERS_OF_EVENT, *events.OFFERS[1:])
@@ -71,8 +78,8 @@ class EventAdmin(CatalogAdmin):
     list_display = (
         "name",
         "shown_status",
-        "sale_starts_at",
-        "sale_ends_at",
+        "on_sale_from",
+        "on_sale_until",
         "currency",
         "organization",
         "created_at",
@@ -85,7 +92,7 @@ class EventAdmin(CatalogAdmin):
         "organization",
         "id",
         ("venue", "time_zone"),
-        ("sale_starts_at", "sale_ends_at"),
+        ("on_sale_from", "on_sale_until"),
         "currency",
         "policy",
         ("created_at", "updated_at"),
@@ -139,6 +146,14 @@ class EventAdmin(CatalogAdmin):
     def shown_status(self, event: models.Event) -> SafeString:
         return badge(event.status, _COLOUR_OF_STATUS.get(event.status, ""))
 
+    @admin.display(description="On sale from", ordering="sale_starts_at")
+    def on_sale_from(self, event: models.Event) -> str:
+        return _on_its_clocks(event.sale_starts_at, event)
+
+    @admin.display(description="On sale until", ordering="sale_ends_at")
+    def on_sale_until(self, event: models.Event) -> str:
+        return _on_its_clocks(event.sale_ends_at, event)
+
     @admin.display(description="See also")
     def more(self, event: models.Event) -> SafeString:
         return list_link(models.Session, "Sessions", event, event_id=event.id)
@@ -165,7 +180,7 @@ class SessionAdmin(CatalogAdmin, HallPages):
     of_event = link_column("Event", models.Event, "event_id", "event")
     change_form_outer_after_template = "holdfast/hall.html"
     related = ("organization", "event__organization")
-    list_display = ("name", "shown_status", "of_event", "starts_at", "organization", "created_at")
+    list_display = ("name", "shown_status", "of_event", "starts", "organization", "created_at")
     search_fields = ("name", "event__name")
     search_help_text = "Part of the name or the event's name, or an id"
     fields = (
@@ -173,7 +188,7 @@ class SessionAdmin(CatalogAdmin, HallPages):
         "of_event",
         "organization",
         "id",
-        ("starts_at", "version"),
+        ("starts", "version"),
         ("created_at", "updated_at"),
         "more",
     )
@@ -189,6 +204,10 @@ class SessionAdmin(CatalogAdmin, HallPages):
 
     def steps(self, row: Any) -> object:
         return checklist_of(row.event, row)
+
+    @admin.display(description="Starts at", ordering="starts_at")
+    def starts(self, session: models.Session) -> str:
+        return _on_its_clocks(session.starts_at, session.event)
 
     @admin.display(description="Status", ordering="status")
     def shown_status(self, session: models.Session) -> SafeString:

@@ -10,7 +10,6 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 
 from holdfast.adapters.postgres.models import Event, Session
-from holdfast.domain.catalog import model as catalog
 from holdfast.domain.catalog.schedule import SESSIONS_PER_RULE_MAX, Schedule, is_ambiguous
 from holdfast.domain.ids import EventId, SessionId
 from holdfast.domain.values import NO_METADATA, InvalidValue
@@ -24,6 +23,7 @@ from holdfast.entrypoints.admin.catalog.fields import (
 )
 from holdfast.entrypoints.admin.catalog.forms import (
     CatalogForm,
+    alone,
     done,
     editor_of,
     page_of,
@@ -31,15 +31,19 @@ from holdfast.entrypoints.admin.catalog.forms import (
     zone_of,
 )
 from holdfast.entrypoints.admin.catalog.offers import Offer
+from holdfast.entrypoints.admin.waitlist.ending import ask_to_end_waitlist
 
 PER_REQUEST_MAX = 50
 TIMES_MAX = 24
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _TIME = re.compile(r"([01]?[0-9]|2[0-3])[:.]([0-5][0-9])", re.ASCII)
+_BUSY = "Sessions of this event are being added at this moment. Try again in a few seconds."
 _SHORT_NAME_MAX = NAME_LENGTH_MAX - len(", Fri 2030-08-02 20:00")
 
 
 class SessionForm(CatalogForm):
+    creates = True
+
     def __init__(self, request: HttpRequest, row: Session | None, zone: ZoneInfo) -> None:
         initial = {} if row is None else {"name": row.name, "starts_at": row.starts_at}
         super().__init__(request, row, initial=initial)
@@ -47,6 +51,13 @@ class SessionForm(CatalogForm):
         # A start can be moved, but not cleared.
         is_set = row is not None and row.starts_at is not None
         self.fields["starts_at"] = LocalTimeField(zone, label="Starts at", required=is_set)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        if self._row is not None and "starts_at" in self.changed_data:
+            own = {"organization_id": self._row.organization_id, "session_id": self._row.id}
+            ask_to_end_waitlist(self, given.get("starts_at"), **own)
+        return given
 
 
 def new_session(request: HttpRequest, event: Event) -> HttpResponse:
@@ -58,8 +69,7 @@ def new_session(request: HttpRequest, event: Event) -> HttpResponse:
             editor.create_session(EventId(event.id), given["name"], given["starts_at"], NO_METADATA)
         )
         if made is not None:
-            assert isinstance(made, catalog.Session)
-            return done(request, f"{made.name} is created.", page_of(Session(pk=made.id)))
+            return done(request, f"{given['name']} is created.", page_of(Session(pk=made)))
     return show(
         request,
         form,
@@ -83,7 +93,9 @@ def edit_session(request: HttpRequest, session: Session) -> HttpResponse:
         request,
         form,
         title=f"Edit {session.name}",
-        consequence="Changes what buyers read. Holds and orders stay; nobody gets an e-mail.",
+        consequence="Changes what buyers read. Holds and orders stay; nobody gets an e-mail. A "
+        "start in the past ends the waitlist for good; its parties get an e-mail, if e-mails are "
+        "turned on.",
         button="Save session",
         back=page_of(session),
     )
@@ -144,13 +156,22 @@ class RuleForm(CatalogForm):
 def new_sessions(request: HttpRequest, event: Event) -> HttpResponse:
     """Sessions of the event that already have one of these names and times are left out, so the
     same rule can be sent again until all sessions are there."""
-    form = RuleForm(request, event)
+    with alone(f"sessions of {event.id}") as is_alone:
+        return _new_sessions(request, event, RuleForm(request, event), is_alone=is_alone)
+
+
+def _new_sessions(
+    request: HttpRequest, event: Event, form: "RuleForm", *, is_alone: bool
+) -> HttpResponse:
     is_valid = form.is_valid()
     wanted = form.named() if is_valid else []
     known = _known(event) if is_valid else set()
     missing = [each for each in wanted if each not in known]
     if is_valid and not missing:
         form.add_error(None, "The event already has all of these sessions.")
+        is_valid = False
+    if is_valid and not is_alone:
+        form.add_error(None, _BUSY)
         is_valid = False
     if is_valid and form.cleaned_data["is_previewed"]:
         editor = editor_of(request, form, event, "Sessions created by rule in the admin")

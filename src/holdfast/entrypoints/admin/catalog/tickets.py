@@ -61,6 +61,8 @@ def seated_types_of(session: Session) -> list[TicketType]:
 
 
 class TicketTypeForm(CatalogForm):
+    creates = True
+
     def __init__(
         self, request: HttpRequest, row: TicketType | None, session: Session, **initial: Any
     ) -> None:
@@ -172,6 +174,8 @@ def edit_ticket_type(request: HttpRequest, row: TicketType) -> HttpResponse:
 
 
 class PoolForm(CatalogForm):
+    creates = True
+
     def __init__(self, request: HttpRequest, row: Pool | None) -> None:
         initial = {} if row is None else {"name": row.name, "total": row.total}
         super().__init__(request, row, initial=initial)
@@ -220,6 +224,8 @@ def edit_pool(request: HttpRequest, pool: Pool) -> HttpResponse:
 class BlockForm(CatalogForm):
     """`price_<id>` is the price of a seated ticket type in the block; empty, it is not sold
     there."""
+
+    creates = True
 
     def __init__(
         self, request: HttpRequest, row: Block | None, session: Session, **initial: Any

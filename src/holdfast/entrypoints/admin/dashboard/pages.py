@@ -29,7 +29,7 @@ from holdfast.entrypoints.admin.dashboard.counts import (
 )
 from holdfast.entrypoints.admin.dashboard.duties import Duty, duties
 from holdfast.entrypoints.admin.lookups import uuid_or_none
-from holdfast.entrypoints.admin.people.rights import is_operator, may, roles_of
+from holdfast.entrypoints.admin.people.rights import is_operator, may, needs_two_factor, roles_of
 from holdfast.entrypoints.admin.snapshots import Busy, Snapshots
 
 ORGANIZATIONS_OFFERED_MAX = 100
@@ -50,6 +50,7 @@ def with_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, A
         "title": "Dashboard",
         "organizations": organizations,
         "chosen": chosen,
+        "needs_two_factor": not organizations and needs_two_factor(request),
         "dashboard": shown,
         "refresh_seconds": REFRESH_SECONDS,
     }

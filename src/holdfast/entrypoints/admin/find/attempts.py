@@ -3,6 +3,7 @@ what the same customer did next."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from time import monotonic
 from uuid import UUID
 
 from django.utils import timezone
@@ -23,6 +24,9 @@ from holdfast.services.audit import trail
 
 ATTEMPTS_MAX = 100
 ENTRIES_MAX = 1_000
+# A search that finds too few goes on from where it stopped.
+ROUNDS_MAX = 10
+SECONDS_MAX = 2.0
 # A customer who was refused more recently may still be trying.
 _STILL_TRYING = timedelta(minutes=10)
 
@@ -71,7 +75,7 @@ class Attempt:
 
 @immutable
 class Attempts:
-    """Oldest first. `has_older` if there are earlier ones that are not shown."""
+    """Oldest first. `has_older` if there may be earlier ones that are not shown."""
 
     shown: Sequence[Attempt]
     has_older: bool
@@ -80,14 +84,15 @@ class Attempts:
 def was_refused(person: Person) -> bool:
     """False if the audit log cannot be read: a search leaves it out."""
     try:
-        return bool(_of_person(person, AuditOutcome.REFUSED, 1)[0])
+        filters = _filters(person, AuditOutcome.REFUSED)
+        return any(_read(person.organization_id, only, 1, is_patient=False)[0] for only in filters)
     except AuditUnavailable:
         return False
 
 
 def attempts_of_person(person: Person) -> Attempts:
     """The entries are read together, so all that followed a refusal is among them."""
-    entries, has_older = _of_person(person, None, ENTRIES_MAX)
+    entries, has_older = _of_person(person)
     return _attempts(person.organization_id, entries, has_older=has_older)
 
 
@@ -100,44 +105,58 @@ def attempts_in_session(
         outcome=AuditOutcome.REFUSED,
         email_keys=None if holder is None else (holder,),
     )
-    refused, has_older = _read(organization_id, only, ATTEMPTS_MAX)
+    refused, reached = _read(organization_id, only, ATTEMPTS_MAX)
+    has_older = reached is not None
     if not refused:
         return Attempts((), has_older)
     since = min(entry.at for entry in refused)
     later = AuditFilter(
         session_id=SessionId(session_id), outcome=AuditOutcome.DONE, created_from=since
     )
-    done, is_cut_off = _read(organization_id, later, ENTRIES_MAX)
-    known_from = min((entry.at for entry in done), default=since) if is_cut_off else since
-    return _attempts(organization_id, [*refused, *done], has_older=has_older, known_from=known_from)
+    done, known_from = _read(organization_id, later, ENTRIES_MAX)
+    return _attempts(
+        organization_id, [*refused, *done], has_older=has_older, known_from=known_from or since
+    )
 
 
-def _of_person(
-    person: Person, outcome: AuditOutcome | None, limit: int
-) -> tuple[list[AuditEntry], bool]:
+def _filters(person: Person, outcome: AuditOutcome | None = None) -> list[AuditFilter]:
     """By address and by user id, which may find different entries."""
     filters = []
     if person.hashes:
         filters.append(AuditFilter(email_keys=person.hashes, outcome=outcome))
     if person.user_id is not None:
         filters.append(AuditFilter(user_id=person.user_id, outcome=outcome))
+    return filters
+
+
+def _of_person(person: Person) -> tuple[list[AuditEntry], bool]:
+    """The entries down to where all of them are known."""
     found: dict[int, AuditEntry] = {}
     has_older, since = False, None
-    for only in filters:
-        entries, is_cut_off = _read(person.organization_id, only, limit)
+    for only in _filters(person):
+        entries, reached = _read(person.organization_id, only, ENTRIES_MAX)
         found |= {entry.seq: entry for entry in entries}
-        if is_cut_off and entries:
+        if reached is not None:
             has_older = True
-            since = max(filter(None, (since, entries[-1].at)))
+            since = max(filter(None, (since, reached)))
     return [each for each in found.values() if since is None or each.at >= since], has_older
 
 
-def _read(organization_id: UUID, only: AuditFilter, limit: int) -> tuple[list[AuditEntry], bool]:
+def _read(
+    organization_id: UUID, only: AuditFilter, limit: int, *, is_patient: bool = True
+) -> tuple[list[AuditEntry], datetime | None]:
+    """The newest entries, and the time down to which they are complete; None if all were read."""
     reader, own = AdminConfig.services.audit, OrganizationId(organization_id)
-    found = trail.entries(reader, own, only, limit, None)
-    if isinstance(found, Refusal):
-        raise AuditUnavailable
-    return list(found.entries), found.next is not None
+    started_at, entries, reached = monotonic(), list[AuditEntry](), None
+    for _ in range(ROUNDS_MAX if is_patient else 1):
+        found = trail.entries(reader, own, only, limit - len(entries), reached)
+        if isinstance(found, Refusal):
+            raise AuditUnavailable
+        entries += found.entries
+        reached = found.next
+        if reached is None or len(entries) == limit or monotonic() - started_at > SECONDS_MAX:
+            break
+    return entries, None if reached is None else reached.at
 
 
 def _attempts(

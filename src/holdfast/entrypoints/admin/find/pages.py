@@ -20,6 +20,7 @@ from holdfast.entrypoints.admin.find.people import Person, list_lookups
 from holdfast.entrypoints.admin.find.rows import Group
 from holdfast.entrypoints.admin.find.sealed_search import opened, sealed
 from holdfast.entrypoints.admin.find.search import Search
+from holdfast.entrypoints.admin.find.seats import SESSIONS_MAX
 from holdfast.entrypoints.admin.lookups import uuid_or_none
 from holdfast.entrypoints.admin.people.rights import is_operator, may, require, roles_of
 
@@ -53,12 +54,15 @@ def find(request: HttpRequest) -> HttpResponse:
         text = ""
     chosen = uuid_or_none(request.GET.get("organization", ""))
     every, is_cut_off = _organizations(request)
-    groups = Search(request, _chosen(request, every, chosen), text).groups() if text else []
+    search = Search(request, _chosen(request, every, chosen), text)
+    groups = search.groups() if text else []
     context = {
         "title": "Find",
         "find_text": text,
         "looked_for": redacted(text),
         "groups": groups,
+        "are_seats_cut_off": search.are_seats_cut_off,
+        "sessions_max": SESSIONS_MAX,
         "organizations": every if len(every) > 1 else (),
         "chosen": chosen,
         "is_cut_off": is_cut_off and chosen is None,

@@ -42,6 +42,7 @@ class Search:
         self._organizations = {each.id: each for each in organizations}
         self._text = text
         self._id = uuid_or_none(text)
+        self.are_seats_cut_off = False
 
     def groups(self) -> list[Group]:
         """Those with a match. If several organizations are searched, each match names its own."""
@@ -90,7 +91,9 @@ class Search:
             return Group.of("Seats", rows.SEAT_HEADERS, rows.seats_matching(named))
         own = self._ids(Scope.CATALOG_READ)
         seats, is_cut_off = found_seats(own, names_in(self._text), rows.ROWS_MAX)
-        return Group("Seats", rows.SEAT_HEADERS, rows.seats_shown(seats), is_cut_off)
+        is_full = len(seats) == rows.ROWS_MAX
+        self.are_seats_cut_off = is_cut_off and not is_full
+        return Group("Seats", rows.SEAT_HEADERS, rows.seats_shown(seats), is_cut_off and is_full)
 
     def _people(self) -> Iterator[Match]:
         for organization_id in self._ids(Scope.HOLDS_READ):

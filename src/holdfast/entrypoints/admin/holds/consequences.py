@@ -4,9 +4,11 @@ from collections import Counter
 from typing import Any
 
 from django.db.models import OuterRef, Subquery
+from django.utils import timezone
 from django.utils.text import get_text_list
 
-from holdfast.adapters.postgres.models import HoldLine, Seat, WaitingPlace
+from holdfast.adapters.postgres.models import HoldLine, Seat, WaitingLine
+from holdfast.domain.catalog.model import EventStatus, SaleTerms, SessionStatus
 from holdfast.domain.group.transitions import FactType
 from holdfast.entrypoints.admin.display import amount, redacted, shown_time
 from holdfast.entrypoints.admin.mails.consequences import buyer_told
@@ -53,7 +55,7 @@ def payment(hold: Any) -> str:
         f"Sells {tickets} for {amount(hold.total_minor, hold.currency)} to {holder(hold)}:"
         f" {places(hold)}.",
         "Makes the order at once. Holdfast takes no money: take the payment first.",
-        _told(hold, FactType.ORDER_CONFIRMED),
+        buyer_told(hold, FactType.ORDER_CONFIRMED),
         f"To take {it} back, cancel the order.",
     )
 
@@ -63,7 +65,7 @@ def move(hold: Any) -> str:
     return _sentences(
         "Exchanges the seats that you choose for others in one step, or changes nothing.",
         "The old seats are free immediately.",
-        _next(hold),
+        _next(hold, frees_pools=False),
         f"The total stays {total}, and the hold still ends at {shown_time(hold.expires_at)} UTC.",
         buyer_told(hold, FactType.HOLD_CHANGED),
     )
@@ -99,11 +101,33 @@ def holder(hold: Any) -> str:
     return redacted(hold.email or hold.user_id)
 
 
-def _next(hold: Any) -> str:
-    own = {"organization_id": hold.organization_id, "session_id": hold.session_id}
-    if WaitingPlace.objects.filter(**own).exclude(hold_id=hold.id).exists():
-        return "Parties on the waitlist get them first, in their order."
-    return "Nobody is on the waitlist, so they go back on sale."
+def _next(hold: Any, *, frees_pools: bool = True) -> str:
+    """Who can have the places afterwards."""
+    session, now = hold.session, timezone.now()
+    event, status = session.event, EventStatus(session.event.status)
+    sale = SaleTerms(status, event.sale_starts_at, event.sale_ends_at)
+    if session.status == SessionStatus.CANCELLED or sale.is_over(now):
+        return "The sale is over, so nobody else can buy them."
+    if not status.is_on_sale:
+        return "They can be bought once the event is published."
+    later = "" if sale.is_within_window(now) else " once the sale opens"
+    if session.starts_at is not None and session.starts_at <= now:
+        return f"They go back on sale{later}."  # its waitlist has ended
+    if _are_wanted(hold, frees_pools=frees_pools):
+        return f"Parties on the waitlist who want them come first{later}, in their order."
+    return f"Nobody is on the waitlist for them, so they go back on sale{later}."
+
+
+def _are_wanted(hold: Any, *, frees_pools: bool) -> bool:
+    """Whether a queue of the waitlist is for one of its blocks or pools."""
+    own = {"organization_id": hold.organization_id}
+    lines: Any = HoldLine.objects.filter(**own, hold_id=hold.id, removed_version=None)
+    seats = [seat_id for seat_id in lines.values_list("seat_id", flat=True) if seat_id]
+    freed = set(Seat.objects.filter(**own, id__in=seats).values_list("block_id", flat=True))
+    if frees_pools:
+        freed.update(*lines.values_list("pool_ids", flat=True))
+    queues = WaitingLine.objects.filter(**own, session_id=hold.session_id)
+    return bool(queues.filter(wants__overlap=list(freed), waiting__gt=0).exists())
 
 
 def _counted(count: int, noun: str) -> str:

@@ -1,7 +1,7 @@
 """The page on which staff send a buyer's e-mail again."""
 
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
@@ -25,11 +25,13 @@ from holdfast.services.mails.resend import MailDesk
 
 
 class ResendForm(ReasonForm):
-    """`mail` is the one that the person was offered: the hold may have changed since."""
+    """`mail` is the one that the person was offered: the hold may have changed since. Sent twice, a
+    form with the same `form_id` requests one mail."""
 
     mail = forms.ChoiceField(
         choices=[(kind.value, kind.value) for kind in MailKind], widget=forms.HiddenInput()
     )
+    form_id = forms.UUIDField(required=False, widget=forms.HiddenInput())
 
 
 def resend_link(row: Any) -> SafeString:
@@ -58,11 +60,11 @@ def resend_mail(request: HttpRequest, organization_id: UUID, hold_id: UUID) -> H
         messages.error(request, offer.message)
         return HttpResponseRedirect(back)
     design = MAILS[offer.kind]
-    form = ResendForm(request.POST or None, initial={"mail": offer.kind.value})
+    form = ResendForm(request.POST or None, initial={"mail": offer.kind.value, "form_id": uuid4()})
     if form.is_valid():
         given = form.cleaned_data
         origin = reasoned_origin(request, given["reason"])
-        refused = desk.resend(*named, MailKind(given["mail"]), origin)
+        refused = desk.resend(*named, MailKind(given["mail"]), origin, given["form_id"])
         if refused is None:
             sent = f"{design.label}: will be sent to {offer.to.redacted}, {IF_TURNED_ON}."
             messages.success(request, sent)

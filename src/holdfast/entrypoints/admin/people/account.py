@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from holdfast.adapters.postgres.models import Organization
 from holdfast.entrypoints.admin.people import two_factor
 from holdfast.entrypoints.admin.people.log_in import CodeField, note
-from holdfast.entrypoints.admin.people.rights import roles_of
+from holdfast.entrypoints.admin.people.rights import needs_two_factor, roles_of
 from holdfast.entrypoints.admin.people.sessions import end_session, end_sessions, sessions_of
 
 if TYPE_CHECKING:  # django-unfold has no types
@@ -42,6 +42,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "title": "Your account",
         "sessions": sessions_of(user.pk, request.session.session_key),
         "roles": _shown_roles(request),
+        "needs_two_factor": needs_two_factor(request),
         "uses_two_factor": two_factor.is_on(user),
         "backup_codes_left": two_factor.backup_codes_left(user),
     }

@@ -89,6 +89,13 @@ def roles_of(request: HttpRequest) -> dict[UUID, Role]:
     return known
 
 
+def needs_two_factor(request: HttpRequest) -> bool:
+    """Whether an organization of the person requires what the person has not turned on."""
+    user: Any = request.user
+    strict = Member.objects.filter(user_id=user.pk, organization__two_factor_required=True)
+    return not two_factor.is_on(user) and strict.exists()
+
+
 def grantor_of(request: HttpRequest, organization_id: UUID) -> Grantor:
     if is_operator(request):
         return Grantor()

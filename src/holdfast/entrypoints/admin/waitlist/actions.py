@@ -1,6 +1,8 @@
 """The pages on which a person serves a waitlist, promotes one party or removes it."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 from uuid import UUID
 
 from django import forms
@@ -24,31 +26,30 @@ from holdfast.entrypoints.admin.actions import ReasonForm, act, ask, reasoned_or
 from holdfast.entrypoints.admin.display import redacted, shown_time
 from holdfast.entrypoints.admin.mails.consequences import buyer_told, buyers_told
 from holdfast.entrypoints.admin.people.rights import origin_of, require
+from holdfast.entrypoints.admin.waitlist.ending import parties_waiting
 from holdfast.entrypoints.admin.waitlist.parties import Reasons, reasons_of
 from holdfast.entrypoints.admin.waitlist.positions import shown_positions
+
+F = TypeVar("F", bound=ReasonForm)
 
 
 def serve(request: HttpRequest, waitlist: Waitlist) -> HttpResponse:
     """Do what the promoter does, now."""
     require(request, Scope.HOLDS_OPERATE, waitlist.organization_id)
+    reasons = reasons_of(waitlist, origin_of(request))
     form = ReasonForm(request.POST or None)
     if form.is_valid():
         origin = reasoned_origin(request, form.cleaned_data["reason"])
         own = (OrganizationId(waitlist.organization_id), SessionId(waitlist.session_id))
-        if _is_done(request, form, PromoteWaiting(*own, origin), _served):
+        said = partial(_ended, waitlist) if reasons.ends_waitlist else _served
+        if _is_done(request, form, PromoteWaiting(*own, origin), said):
             return _back(waitlist)
-    count = sum(
-        each is None for each in reasons_of(waitlist, origin_of(request)).explained.values()
-    )
-    at_once = f"up to {PROMOTIONS_MAX} at once"
     return ask(
         request,
         form,
         title=f"Serve the waitlist of {waitlist.session}",
-        consequence=f"Serves the parties whose places are free, in order, {at_once}:"
-        f" {_counted(count)} at this moment. Nobody is overtaken out of turn."
-        f" {buyers_told('Those who gave an address')}",
-        button="Serve the waitlist now",
+        consequence=_service_consequence(reasons),
+        button="End the waitlist now" if reasons.ends_waitlist else "Serve the waitlist now",
         back=page_of(waitlist),
     )
 
@@ -67,6 +68,8 @@ def promote(request: HttpRequest, waitlist: Waitlist, hold_id: UUID) -> HttpResp
         )
         if _is_done(request, form, command, lambda outcome: _promoted(hold, outcome)):
             return _back(waitlist)
+        hold = _party(waitlist, hold_id)
+        form = _again(request, form, hold)
     return ask(
         request,
         form,
@@ -97,6 +100,8 @@ def remove(request: HttpRequest, waitlist: Waitlist, hold_id: UUID) -> HttpRespo
         done = f"{hold.reference} is no longer on the waitlist."
         if _is_done(request, form, command, lambda _: done):
             return _back(waitlist)
+        hold = _party(waitlist, hold_id)
+        form = _again(request, form, hold)
     return ask(
         request,
         form,
@@ -142,6 +147,41 @@ def _is_done(
         return False
     messages.success(request, said(outcome))
     return True
+
+
+def _again(request: HttpRequest, refused: F, hold: Hold) -> F:
+    """The form with its errors. Confirmed again, it is for the party as it is now."""
+    data = request.POST.copy()
+    data["version"] = str(hold.version)
+    form = type(refused)(data)
+    for error in refused.non_field_errors():
+        form.add_error(None, error)
+    return form
+
+
+def _ended(waitlist: Waitlist, outcome: Outcome) -> str:
+    left = parties_waiting(organization_id=waitlist.organization_id, session_id=waitlist.session_id)
+    rest = f" {_counted(left)} left, which will follow." if left else ""
+    return f"Nobody is served any more: the waitlist has ended.{rest}"
+
+
+def _service_consequence(reasons: Reasons) -> str:
+    if reasons.problem:
+        count = "How many is not known: places are being changed at this moment."
+    elif reasons.ends_waitlist:
+        reason = next(iter(reasons.explained))
+        return (
+            f"{reasons.of(reason)} Nobody is served any more: takes up to {PROMOTIONS_MAX} parties"
+            " off the waitlist for good."
+        )
+    else:
+        free = sum(each is None for each in reasons.explained.values())
+        count = f"At this moment, these are {_counted(free)}."
+    return (
+        "Serves the parties whose places are free, in order, up to"
+        f" {PROMOTIONS_MAX} at once. {count} Nobody is overtaken out of turn."
+        f" {buyers_told('Those who gave an address')}"
+    )
 
 
 def _served(outcome: Outcome) -> str:

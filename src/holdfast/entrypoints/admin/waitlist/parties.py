@@ -132,6 +132,11 @@ class Reasons:
             return NOT_LOOKED_AT
         return words(self.explained[HoldId(hold_id)], self.context)
 
+    @property
+    def ends_waitlist(self) -> bool:
+        """What would be done to its parties: the obstacle is the same for all of them."""
+        return any(each and each.obstacle.ends_waitlist for each in self.explained.values())
+
     def is_unblocked(self, hold_id: UUID) -> bool:
         return hold_id in self.explained and self.explained[HoldId(hold_id)] is None
 

@@ -1,4 +1,4 @@
-// A second click would send the form again and create everything twice.
+// A second click would send the form again, and do everything twice.
 "use strict";
 
 for (const form of document.querySelectorAll("form[method=post]")) {
@@ -9,8 +9,10 @@ for (const form of document.querySelectorAll("form[method=post]")) {
     }
     isSent = true;
   });
-  // The browser's back button shows the page as it was left.
-  window.addEventListener("pageshow", () => {
-    isSent = false;
+  // The browser's back button may show the page as it was left.
+  window.addEventListener("pageshow", (event) => {
+    if (event.persisted) {
+      isSent = false;
+    }
   });
 }
