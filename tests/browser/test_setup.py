@@ -267,6 +267,7 @@ def test_an_event_is_archived_by_mouse(
     archiving = SetUp(visitor, Mouse(visitor.page), tmp_path)
     archiving.link("Archive")
     expect(visitor.page.get_by_text("Concert has 1 live hold and no orders")).to_be_visible()
+    archiving.fill("Reason", "The tour is over")
     archiving.look("archive")
     archiving.button("Archive event")
     expect(visitor.page.get_by_text("Concert is archived.")).to_be_visible()
