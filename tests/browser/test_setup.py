@@ -274,7 +274,7 @@ def test_an_event_is_archived_by_mouse(
     archiving.look("archived")
     expect(visitor.page.get_by_role("link", name="Archive", exact=True)).to_have_count(0)
     assert own.client.get(f"/api/events/{sale.event_id}").json()["status"] == "archived"
-    assert own.place(sale).json()["error"] == "event_unavailable"
+    assert own.place(sale).json()["error"] == "event_not_available"
 
 
 @pytest.mark.parametrize("device", DEVICES)
