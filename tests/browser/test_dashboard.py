@@ -173,13 +173,14 @@ def test_refused_attempts_are_downloaded(
     picture(manager, tmp_path, f"filters-{device}")
     page.get_by_role("button", name="Apply Filters").click()
     page.wait_for_url("**outcome=refused**")
-    expect(page.get_by_text("hold.create_failed").first).to_be_visible()
-    expect(page.get_by_text("hold.created")).to_have_count(0)
+    entries = page.locator("#result_list")
+    expect(entries.get_by_text("hold.create_failed")).to_be_visible()
+    expect(entries.get_by_text("hold.created")).to_have_count(0)
     picture(manager, tmp_path, f"attempts-{device}")
     manager.assert_fits_the_width()
     name, text = exported(manager, tmp_path)
     assert re.fullmatch(r"audit-[\d-]+\.csv", name)
-    assert "Sold out" in text
+    assert "Insufficient inventory; asked for 1, available 0" in text
     assert "hold.created," not in text
     manager.assert_no_errors()
 
