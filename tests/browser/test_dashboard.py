@@ -2,14 +2,16 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESKTOP, PHONE, Visitor
 from tests.browser.test_pages import log_in, picture
+from tests.support.patience import wait_until
 from tests.support.people import PASSWORD, add_staff
-from tests.support.platform import Platform, new_platform
+from tests.support.platform import Platform, Sale, new_platform
 from tests.support.servers import RunningServer
 
 DEVICES = {"desktop": DESKTOP, "phone": PHONE}
@@ -119,6 +121,84 @@ def test_a_list_is_downloaded_as_it_is_filtered(
     assert text.startswith(b"\xef\xbb\xbfReference,Status,Tickets,")
     assert reference.encode() in text
     assert other.json()["reference"].encode() not in text
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_orders_of_a_session_are_downloaded(
+    manager: Visitor, own: Platform, tmp_path: Path, device: str
+) -> None:
+    """From the page of the session by mouse, with its orders alone."""
+    manager.resize(DEVICES[device])
+    page = manager.page
+    sales = own.on_sale(10), own.on_sale(10)
+    orders = [paid(own, sale) for sale in sales]
+    manager.visit(f"/admin/holdfast/session/{sales[0].session_id}/change/")
+    picture(manager, tmp_path, f"session-{device}")
+    page.locator("#content").get_by_role("link", name="Orders", exact=True).click()
+    page.wait_for_url("**/admin/holdfast/order/?**")
+    expect(page.get_by_role("link", name=orders[0]["order_id"])).to_be_visible()
+    expect(page.get_by_role("link", name=orders[1]["order_id"])).to_have_count(0)
+    picture(manager, tmp_path, f"orders-{device}")
+    manager.assert_fits_the_width()
+    page.locator("#changelist a", has_text="Filters").first.click()
+    expect(page.locator("#changelist-filter").get_by_text("Friday")).to_be_visible()
+    picture(manager, tmp_path, f"filters-{device}")
+    page.keyboard.press("Escape")
+    name, text = exported(manager, tmp_path)
+    assert re.fullmatch(r"orders-[\d-]+\.csv", name)
+    assert orders[0]["order_id"] in text
+    assert orders[1]["order_id"] not in text
+    manager.assert_no_errors()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_refused_attempts_are_downloaded(
+    manager: Visitor, own: Platform, tmp_path: Path, device: str
+) -> None:
+    """Found with the filter of the audit log."""
+    manager.resize(DEVICES[device])
+    page = manager.page
+    sale = own.on_sale(1)
+    assert own.place(sale, user_id="ada").status_code == 201
+    assert own.place(sale, user_id="grace").status_code == 409
+    attempts = {"session_id": sale.session_id, "outcome": "refused"}
+    audit = "/api/audit"
+    wait_until(
+        lambda: bool(own.client.get(audit, params=attempts).json()["data"]), "the entry is written"
+    )
+    organization = f"organization__id__exact={own.organization_id}"
+    manager.visit(f"/admin/holdfast/auditentry/?{organization}")
+    page.locator("#changelist a", has_text="Filters").first.click()
+    page.locator("input[name=outcome]").fill("refused")
+    picture(manager, tmp_path, f"filters-{device}")
+    page.get_by_role("button", name="Apply Filters").click()
+    page.wait_for_url("**outcome=refused**")
+    entries = page.locator("#result_list")
+    expect(entries.get_by_text("hold.create_failed")).to_be_visible()
+    expect(entries.get_by_text("hold.created")).to_have_count(0)
+    picture(manager, tmp_path, f"attempts-{device}")
+    manager.assert_fits_the_width()
+    name, text = exported(manager, tmp_path)
+    assert re.fullmatch(r"audit-[\d-]+\.csv", name)
+    assert "Insufficient inventory; asked for 1, available 0" in text
+    assert "hold.created," not in text
+    manager.assert_no_errors()
+
+
+def paid(own: Platform, sale: Sale) -> dict[str, Any]:
+    hold_id = own.place(sale).json()["hold_id"]
+    answer = own.client.post(f"/api/holds/{hold_id}/confirm", json={})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json()["order"])
+
+
+def exported(visitor: Visitor, tmp_path: Path) -> tuple[str, str]:
+    """The name and the text of the file that the link above the list leads to."""
+    with visitor.page.expect_download() as found:
+        visitor.page.get_by_role("link", name="Export this list as CSV").click()
+    saved = tmp_path / "list.csv"
+    found.value.save_as(saved)
+    return found.value.suggested_filename, saved.read_text("utf-8-sig")
 
 
 def test_the_door_list_is_downloaded_from_the_session(

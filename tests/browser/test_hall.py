@@ -103,6 +103,34 @@ def test_seats_are_blocked_by_dragging_over_them(
     visitor.assert_no_errors()
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_seat_is_unblocked_by_mouse(
+    visitor: Visitor,
+    server: RunningServer,
+    platform: Platform,
+    hall: Hall,
+    device: str,
+) -> None:
+    block = f"/api/sessions/{hall.session_id}/seats/block"
+    answer = platform.client.post(block, json={"reason": "Camera", "seat_ids": hall.row(2)[4:6]})
+    assert answer.status_code == 200, answer.text
+    visitor.resize(DEVICES[device])
+    enter(visitor, server, platform, hall)
+    page = visitor.page
+    seat(page, 3, 5, "blocked").scroll_into_view_if_needed()
+    page.mouse.click(*middle(seat(page, 3, 5, "blocked")))
+    expect(chosen(page)).to_have_text("1 seat selected: Stalls 3 5.")
+    page.get_by_role("button", name="Unblock 1 seat").click()
+    expect(page.get_by_text("Puts 1 seat back on sale: Stalls 3 5.")).to_be_visible()
+    visitor.assert_fits_the_width()
+    submit(page, "Unblock", "Camera moved")
+    expect(page.get_by_text("Unblocked 1 seat: Stalls 3 5.")).to_be_visible()
+    expect(seat(page, 3, 5, "available")).to_be_attached()
+    expect(page.get_by_role("option", name=re.compile(", blocked,"))).to_have_count(1)
+    hold(platform, hall, hall.row(2)[4])
+    visitor.assert_no_errors()
+
+
 def test_seats_are_unblocked_by_keyboard_alone(
     visitor: Visitor, server: RunningServer, platform: Platform, hall: Hall
 ) -> None:

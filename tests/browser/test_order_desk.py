@@ -1,5 +1,5 @@
-"""Cancelling tickets on the page of an order, in a real browser: by mouse, by keyboard alone, on a
-phone, and by somebody who may not."""
+"""Cancelling tickets on the page of an order and recording refunds, in a real browser: by mouse, by
+keyboard alone, on a phone, and by somebody who may not."""
 
 import re
 from pathlib import Path
@@ -90,6 +90,33 @@ def test_a_ticket_and_then_the_rest_are_cancelled_by_mouse(
     expect(page.get_by_role("link", name="Cancel order or tickets")).to_have_count(0)
     look(desk, tmp_path, f"cancelled-{device}")
     assert now(platform, order)["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_refund_is_recorded_by_mouse(
+    desk: Visitor, platform: Platform, order: dict[str, Any], tmp_path: Path, device: str
+) -> None:
+    cancelled = {"reason": "The band is ill", "ticket_ids": [order["tickets"][1]["ticket_id"]]}
+    path = f"/api/orders/{order['order_id']}"
+    for given in (cancelled, {"reason": "All of them"}):
+        answer = platform.client.post(f"{path}/cancel", json=given)
+        assert answer.status_code == 200, answer.text
+    desk.resize(DEVICES[device])
+    page = desk.page
+    open_order(desk, order)
+    look(desk, tmp_path, f"unrefunded-{device}")
+    page.get_by_role("link", name="Record refund").click()
+    expect(page.get_by_label("2: Stalls")).to_be_checked()
+    page.get_by_label("3: Stalls").uncheck()
+    page.get_by_label("Refund reference").fill("re_1")
+    page.get_by_label("Reason").fill("The provider refunded it")
+    look(desk, tmp_path, f"record-refund-{device}")
+    page.get_by_role("button", name="Record refund").click()
+    expect(page.get_by_text("Recorded refund re_1 for 2 tickets.")).to_be_visible()
+    expect(page.get_by_role("link", name="Record refund")).to_be_visible()
+    look(desk, tmp_path, f"refunded-{device}")
+    refunds = [ticket.get("refund_reference") for ticket in now(platform, order)["tickets"]]
+    assert refunds == ["re_1", "re_1", None]
 
 
 def test_an_order_is_cancelled_with_the_keyboard_alone(

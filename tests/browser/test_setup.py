@@ -256,6 +256,28 @@ def test_a_sale_is_set_up_by_keyboard(visitor: Visitor, server: RunningServer) -
 
 
 @pytest.mark.parametrize("device", DEVICES)
+def test_an_event_is_archived_by_mouse(
+    visitor: Visitor, server: RunningServer, tmp_path: Path, device: str
+) -> None:
+    visitor.resize(DEVICES[device])
+    own = manager(server, visitor)
+    sale = own.on_sale(5)
+    assert own.place(sale).status_code == 201
+    visitor.visit(f"/admin/holdfast/event/{sale.event_id}/change/")
+    archiving = SetUp(visitor, Mouse(visitor.page), tmp_path)
+    archiving.link("Archive")
+    expect(visitor.page.get_by_text("Concert has 1 live hold and no orders")).to_be_visible()
+    archiving.fill("Reason", "The tour is over")
+    archiving.look("archive")
+    archiving.button("Archive event")
+    expect(visitor.page.get_by_text("Concert is archived.")).to_be_visible()
+    archiving.look("archived")
+    expect(visitor.page.get_by_role("link", name="Archive", exact=True)).to_have_count(0)
+    assert own.client.get(f"/api/events/{sale.event_id}").json()["status"] == "archived"
+    assert own.place(sale).json()["error"] == "event_not_available"
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_file_with_errors_is_corrected(
     visitor: Visitor, server: RunningServer, tmp_path: Path, device: str
 ) -> None:

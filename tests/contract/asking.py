@@ -16,6 +16,7 @@ from holdfast.domain.group.outcomes import (
     Outcome,
     Placed,
     Promoted,
+    RefundRecorded,
     Waiting,
     Warned,
 )
@@ -25,6 +26,7 @@ from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.convert_holds import ConvertHolds
+from holdfast.domain.orders.record_refund import RecordRefund
 from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.explain_waiting import ExplainWaiting
@@ -133,6 +135,12 @@ def converted(engine: Admission, command: ConvertHolds) -> Converted:
 def cancelled(engine: Admission, command: CancelOrder) -> OrderCancelled:
     outcome = ask(engine, command)
     assert isinstance(outcome, OrderCancelled), outcome
+    return outcome
+
+
+def recorded(engine: Admission, command: RecordRefund) -> RefundRecorded:
+    outcome = ask(engine, command)
+    assert isinstance(outcome, RefundRecorded), outcome
     return outcome
 
 

@@ -23,6 +23,7 @@ from holdfast.domain.group.outcomes import (
     Outcome,
     Placed,
     Promoted,
+    RefundRecorded,
     Released,
     SeatsBlocked,
     Waiting,
@@ -105,6 +106,7 @@ class TicketShown(NamedTuple):
     seat: str | None
     attendee: Attendee | None
     voided_version: int | None
+    refund_reference: str | None
 
 
 class Side:
@@ -153,7 +155,13 @@ class Side:
                 return self._shown_of_waitlist(outcome)
             case Extended(hold=hold):
                 return ("extended", *_life(hold))
-            case CheckoutStarted() | Converted() | OrderCancelled() | AlreadyConverted() as outcome:
+            case (
+                CheckoutStarted()
+                | Converted()
+                | OrderCancelled()
+                | RefundRecorded()
+                | AlreadyConverted() as outcome
+            ):
                 return self._shown_of_order(outcome)
             case Warned() as warned:
                 return ("warned", sorted(warned.hold_ids))
@@ -186,7 +194,8 @@ class Side:
                 return ("promoted",)
 
     def _shown_of_order(
-        self, outcome: CheckoutStarted | Converted | OrderCancelled | AlreadyConverted
+        self,
+        outcome: CheckoutStarted | Converted | OrderCancelled | RefundRecorded | AlreadyConverted,
     ) -> tuple[Any, ...]:
         match outcome:
             case CheckoutStarted(checkout_id=checkout_id, holds=holds, is_repeat=is_repeat):
@@ -195,6 +204,8 @@ class Side:
                 return ("converted", self._order(order), [_life(hold) for hold in holds])
             case OrderCancelled(order=order, ticket_ids=ticket_ids, amount=amount):
                 return ("cancelled", self._order(order), ticket_ids, amount)
+            case RefundRecorded(order=order, ticket_ids=ticket_ids):
+                return ("refunded", self._order(order), ticket_ids)
             case AlreadyConverted(order_id=order_id):
                 return ("converted before", order_id)
 
@@ -237,6 +248,7 @@ class Side:
                 None if ticket.seat is None else self._names[str(ticket.seat.id)],
                 ticket.attendee,
                 None if ticket.voided is None else ticket.voided.version,
+                ticket.refund_reference,
             )
             for ticket in order.tickets
         ]

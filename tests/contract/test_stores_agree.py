@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.origin import IdempotencyKey, Receipt
-from holdfast.domain.ids import HoldId
+from holdfast.domain.ids import HoldId, OrderId, TicketId
 from holdfast.domain.orders.order import Attendee
 from holdfast.domain.values import Holder
 from tests.contract.agreeing import Agreeing
@@ -295,12 +295,35 @@ class StoresAgree(Agreeing):
         after: Callable[[Venue], list[Command]] = lambda _: [],
     ) -> None:
         """Cancel twice: the second time, it is too late."""
+        found = self._order_and_tickets(number, parts)
+        if found is not None:
+            order_id, tickets = found
+            self.both(lambda venue: [venue.cancel(order_id, *tickets), *after(venue)] * 2)
+
+    @rule(number=st.integers(0, 9), parts=parts)
+    def cancel_and_record_refunds(self, number: int, parts: list[int]) -> None:
+        """Of these tickets, of one of them, and of all that are left."""
+        found = self._order_and_tickets(number, parts)
+        if found is not None:
+            order_id, tickets = found
+            self.both(
+                lambda venue: [
+                    venue.refund(order_id, *tickets, reference="re_1"),
+                    venue.cancel(order_id, *tickets),
+                    venue.refund(order_id, *tickets[:1], reference="re_2"),
+                    venue.refund(order_id, reference="re_3"),
+                ]
+            )
+
+    def _order_and_tickets(
+        self, number: int, parts: list[int]
+    ) -> tuple[OrderId, tuple[TicketId, ...]] | None:
         orders = sorted(self.sides[0].orders().items(), key=lambda each: each[1].hold_ids)
         if not orders:
-            return
+            return None
         order_id, order = orders[number % len(orders)]
-        tickets = dict.fromkeys(order.tickets[part % len(order.tickets)].id for part in parts)
-        self.both(lambda venue: [venue.cancel(order_id, *tickets), *after(venue)] * 2)
+        named = (order.tickets[part % len(order.tickets)].id for part in parts)
+        return order_id, tuple(dict.fromkeys(named))
 
     @rule(names=seat_names, is_lifted=st.booleans())
     def block_or_unblock(self, names: list[str], is_lifted: bool) -> None:

@@ -35,6 +35,7 @@ from holdfast.domain.ids import (
 from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.order import SEED_BYTES, Attendee, Purchase
+from holdfast.domain.orders.record_refund import RecordRefund
 from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.seats.block_seats import BlockSeats
@@ -375,6 +376,16 @@ class Venue:
         return CancelOrder(
             self.organization_id, order_id, ticket_ids, OPERATOR, refund_reference, version, key
         )
+
+    def refund(
+        self,
+        order_id: OrderId,
+        *ticket_ids: TicketId,
+        reference: str = "re_1",
+        key: IdempotencyKey | None = None,
+    ) -> RecordRefund:
+        """Record a refund of these tickets of the order, or of all that are void without one."""
+        return RecordRefund(self.organization_id, order_id, reference, ticket_ids, OPERATOR, key)
 
     def key(self, fingerprint: bytes = b"same") -> IdempotencyKey:
         return IdempotencyKey(self.organization_id, uuid4(), fingerprint)

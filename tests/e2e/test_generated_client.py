@@ -279,6 +279,9 @@ def pay(call: GeneratedClient, session_id: UUID, ticket_type_id: UUID) -> None:
     wrong = {"reason": "Bought too many", "ticket_ids": [str(order.tickets[0].ticket_id)]}
     partly = call("cancel_order", order.order_id, body=("CancelOrderRequest", wrong))
     assert (partly.status, partly.tickets[0].status) == ("partly_cancelled", "void")
+    refund = ("RecordRefundRequest", {"refund_reference": "re_1"})
+    refunded = call("record_refund", order.order_id, body=refund)
+    assert refunded.tickets[0].refund_reference == "re_1"
     code = order.tickets[1].code
     assert call("list_orders", x_ticket_code=code).data[0].tickets[1].status == "valid"
 

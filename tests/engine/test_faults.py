@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Outcome, Placed
 from holdfast.domain.group.transitions import SeatTransition, Transition
-from holdfast.domain.orders.cancellation import Cancellation
+from holdfast.domain.orders.order_change import OrderChange
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
@@ -351,7 +351,7 @@ class FailingObserver:
         self,
         transitions: Sequence[Transition],
         seat_transitions: Sequence[SeatTransition],
-        cancellations: Sequence[Cancellation],
+        order_changes: Sequence[OrderChange],
     ) -> None:
         self._count()
 

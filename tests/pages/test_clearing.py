@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,14 +18,19 @@ from holdfast.adapters.postgres.facts.outbox import PostgresFactLog
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.mails.templates import PostgresMailTemplates
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
+from holdfast.domain import refusals
+from holdfast.domain.group.command import Command
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.orders.order import Order, OrderStatus
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.entrypoints.admin.apps import AdminConfig
+from holdfast.ports.engine import Answer, Render
 from holdfast.ports.facts.deliveries import NOTIFIED_TYPES
 from holdfast.ports.facts.log import Handled
 from holdfast.ports.facts.notices import Notice
+from holdfast.ports.store import StoreUnavailable
 from holdfast.services.facts.envelope import message_of
 from holdfast.services.facts.notices import NoticeSender
 from holdfast.services.orders import clearing
@@ -37,6 +44,7 @@ from tests.support.people import PASSWORD, add_staff
 _HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
 IF_PAID = "If you have already paid, please contact us."
 TOLD = "get an e-mail, if e-mails are turned on."
+_BAR = re.compile(r'<progress [^>]*value="(\d+)" max="(\d+)">')
 ANN = Holder(EmailAddress("ann@example.com"))
 
 
@@ -81,16 +89,28 @@ def confirm(client: Client, desk: Desk, model: str, name: str, **given: Any) -> 
     return answer
 
 
-def continued(client: Client, desk: Desk, model: str) -> tuple[str, int]:
-    """Press Continue until it is done; the last page, and how many requests it took."""
+def press_continue(client: Client, desk: Desk, model: str, answer: Any) -> Any:
+    form = dict(_HIDDEN.findall(answer.content.decode()))
+    return client.post(url(desk, model, "clear"), form, follow=True)
+
+
+def bar_of(answer: Any) -> tuple[int, int]:
+    """What the bar shows, to the eye and in words."""
+    ((done, everything),) = _BAR.findall(answer.content.decode())
+    assert f"{done} of {everything} done" in text_of(answer)
+    return int(done), int(everything)
+
+
+def continued(client: Client, desk: Desk, model: str) -> tuple[str, list[tuple[int, int]]]:
+    """Press Continue until it is done; the last page, and the bar of each page before it."""
     answer = confirm(client, desk, model, "clear")
-    for requests in range(1, 50):
-        if b"holdfast/continue.js" not in answer.content:
-            return text_of(answer), requests
+    bars: list[tuple[int, int]] = []
+    while b"holdfast/continue.js" in answer.content:
         assert "Leave this page open until it is done." in text_of(answer)
-        form = dict(_HIDDEN.findall(answer.content.decode()))
-        answer = client.post(url(desk, model, "clear"), form, follow=True)
-    raise AssertionError("it never ends")
+        bars.append(bar_of(answer))
+        assert len(bars) < 50, "it never ends"
+        answer = press_continue(client, desk, model, answer)
+    return text_of(answer), bars
 
 
 @pytest.fixture
@@ -111,8 +131,11 @@ def test_a_cancelled_sale_offers_to_cancel_its_orders_and_holds(
     assert "is cancelled." in offered
     assert "Cancel the orders and holds of" in offered
     assert desk.now(hold).occupies_places(), "nothing is cancelled before it is confirmed"
-    text, requests = continued(operator, desk, model)
-    assert requests > 1
+    text, bars = continued(operator, desk, model)
+    done = [each for each, _ in bars]
+    assert done == sorted(done), "the bar never goes back"
+    assert {0, 1, 2} >= set(done) >= {1}
+    assert {everything for _, everything in bars} == {2}, "one hold and one order"
     assert "Released 1 hold and cancelled 1 order with 2 tickets." in text
     assert desk.now(hold).is_cancelled()
     assert desk.world.orders(desk.venue)[order.id].status is OrderStatus.CANCELLED
@@ -178,6 +201,62 @@ class Mails:
 
     def send(self, notice: Notice) -> None:
         self.sent.append(notice)
+
+
+class Unanswered:
+    """Submits, but the first commands of a kind get no decision."""
+
+    def __init__(self, desk: Desk, kind: type[Command], times: int) -> None:
+        self._desk, self._kind, self._left = desk, kind, times
+
+    def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
+        if not isinstance(command, self._kind) or not self._left:
+            return self._desk.engine.submit(command, render)
+        self._left -= 1
+        refused: Future[Answer] = Future()
+        refused.set_result(Answer(refusals.service_unavailable()))
+        return refused
+
+
+@pytest.mark.usefixtures("one_step_at_a_time")
+def test_what_could_not_be_cleared_is_counted_and_can_be_tried_again(
+    operator: Client, desk: Desk, order: Order, hold: Hold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    confirm(operator, desk, "session", "cancel")
+    monkeypatch.setattr(AdminConfig.services, "submit", Unanswered(desk, ReleaseHold, 1))
+    text, bars = continued(operator, desk, "session")
+    assert bars[-1] == (1, 2), "the failed hold is done with, too"
+    assert "Released no holds and cancelled 1 order with 2 tickets." in text
+    assert "1 could not be cancelled. Try again." in text
+    assert desk.now(hold).occupies_places()
+    text, _ = continued(operator, desk, "session")
+    assert "Released 1 hold and cancelled no orders with no tickets." in text
+    assert "could not be cancelled" not in text
+    assert desk.now(hold).is_cancelled()
+
+
+@pytest.mark.usefixtures("one_step_at_a_time")
+def test_a_database_that_does_not_answer_stops_the_bar_until_somebody_presses_continue(
+    operator: Client, desk: Desk, order: Order, hold: Hold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    confirm(operator, desk, "session", "cancel")
+    orders = AdminConfig.services.orders
+    monkeypatch.setattr(AdminConfig.services, "orders", SimpleNamespace(orders=_unavailable))
+    answer = confirm(operator, desk, "session", "clear")
+    while b"holdfast/continue.js" in answer.content:
+        answer = press_continue(operator, desk, "session", answer)
+    assert "The database does not answer. Press Continue to try again." in text_of(answer)
+    assert bar_of(answer) == (1, 2)
+    assert "Released 1 hold and cancelled no orders" in text_of(answer)
+    monkeypatch.setattr(AdminConfig.services, "orders", orders)
+    answer = press_continue(operator, desk, "session", answer)
+    text = text_of(answer)
+    assert "Released 1 hold and cancelled 1 order with 2 tickets." in text
+    assert desk.world.orders(desk.venue)[order.id].status is OrderStatus.CANCELLED
+
+
+def _unavailable(*_: Any) -> Any:
+    raise StoreUnavailable
 
 
 def test_a_sale_that_goes_on_is_not_cleared(

@@ -1,7 +1,9 @@
-"""Cancelling an order on its page: what it says before the click, what it does, and who may."""
+"""Cancelling an order on its page, and recording its refund: what it says before the click, what it
+does, and who may."""
 
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -11,13 +13,14 @@ from django.test import Client
 from holdfast.domain.access.roles import Role
 from holdfast.domain.orders.order import Order, OrderStatus
 from holdfast.domain.values import EmailAddress, Holder
-from tests.contract.asking import cancelled, converted, placed
+from tests.contract.asking import cancelled, converted, placed, recorded
 from tests.pages.conftest import NAME
 from tests.pages.desk import Desk, opened, text_of
 from tests.pages.sales import Sale, list_of
 from tests.pages.staff import browser_of
 from tests.support.people import PASSWORD, add_staff
 
+DESK = "holdfast.entrypoints.admin.orders.desk"
 ANN = Holder(EmailAddress("ann@example.com"))
 
 
@@ -157,13 +160,114 @@ def test_somebody_elses_order_is_not_found(database_url: str, desk: Desk, order:
 def test_a_large_order_is_cancelled_as_a_whole(
     operator: Client, desk: Desk, order: Order, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.entrypoints.admin.orders.desk.TICKETS_LISTED_MAX", 1)
+    monkeypatch.setattr(f"{DESK}.TICKETS_LISTED_MAX", 1)
     text = text_of(operator.get(url(order, "cancel")))
     assert "Cancels 2 tickets" in text
     assert "Parterre, row A" not in text
     form = {"reason": "Ann fell ill", "version": order.version}
     answer = operator.post(url(order, "cancel"), form, follow=True)
     assert "Cancelled 2 tickets." in text_of(answer)
+
+
+def record(client: Client, order: Order, **given: Any) -> str:
+    form = {"refund_reference": "re_17", "reason": "The provider refunded it", **given}
+    answer = client.post(url(order, "refund"), form, follow=True)
+    assert answer.status_code == 200
+    return text_of(answer)
+
+
+def is_offered(client: Client, order: Order) -> bool:
+    return url(order, "refund") in client.get(url(order, "change")).content.decode()
+
+
+def test_a_refund_is_recorded_after_the_cancellation(
+    operator: Client, desk: Desk, order: Order
+) -> None:
+    assert not is_offered(operator, order)
+    first, second = order.tickets
+    cancelled(desk.engine, desk.venue.cancel(order.id))
+    assert is_offered(operator, order)
+    html = operator.get(url(order, "refund")).content.decode()
+    assert "2 tickets were cancelled without a refund reference." in html
+    assert len(re.findall(r'name="tickets"[^>]* checked[ >]', html)) == 2, "all of them at first"
+    text = record(operator, order, tickets=[str(second.id)])
+    assert "Recorded refund re_17 for 1 ticket." in text
+    assert [each.refund_reference for each in now(desk, order).tickets] == [None, "re_17"]
+    asked = operator.get(url(order, "refund")).content.decode()
+    assert (str(first.id) in asked, str(second.id) in asked) == (True, False)
+    text = record(operator, order, tickets=[str(first.id)], refund_reference="re_18")
+    assert "Ann fell ill, refund re_18" in text
+    assert not is_offered(operator, order)
+    assert "No void ticket is without a refund." in record(operator, order)
+    with desk.world.connected() as connection:
+        audited = connection.execute(
+            "SELECT actor, acting_user, new ->> 'reason' FROM audit"
+            " WHERE organization_id = %s AND action = 'order.refunded'",
+            [order.organization_id],
+        ).fetchall()
+    assert audited == [(f"operator:{NAME}", NAME, "The provider refunded it")] * 2
+    assert "Refund of 1 of its tickets recorded" in text_of(
+        operator.get(f"/admin/holdfast/hold/{order.hold_ids[0]}/change/")
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"reason": ""}, "This field is required."),
+        ({"refund_reference": ""}, "This field is required."),
+        ({"refund_reference": "x" * 256}, "at most 255 characters"),
+        ({"tickets": []}, "Choose at least one ticket."),
+        ({"tickets": ["0198f1c2-7b1e-7c3a-9d52-3f8a6f0c0002"]}, "Select a valid choice."),
+    ],
+)
+def test_a_wrong_refund_is_not_recorded(
+    operator: Client, desk: Desk, order: Order, given: dict[str, Any], problem: str
+) -> None:
+    before = cancelled(desk.engine, desk.venue.cancel(order.id)).order
+    tickets = [str(ticket.id) for ticket in order.tickets]
+    assert problem in record(operator, order, **{"tickets": tickets} | given)
+    assert now(desk, order) == before
+
+
+def test_the_second_of_two_people_who_record_a_refund_is_told(
+    operator: Client, desk: Desk, order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other person is quicker after the page has read the tickets."""
+    cancelled(desk.engine, desk.venue.cancel(order.id))
+    act = import_module(DESK).act
+
+    def act_late(command: Any) -> Any:
+        recorded(desk.engine, desk.venue.refund(order.id, reference="re_0"))
+        return act(command)
+
+    monkeypatch.setattr(f"{DESK}.act", act_late)
+    text = record(operator, order, tickets=[str(order.tickets[0].id)])
+    assert "another refund reference already. Nothing was recorded" in text
+    assert {each.refund_reference for each in now(desk, order).tickets} == {"re_0"}
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_viewer_may_not_record_a_refund(
+    database_url: str, desk: Desk, order: Order, role: Role
+) -> None:
+    cancelled(desk.engine, desk.venue.cancel(order.id))
+    client = member(database_url, desk, role)
+    is_allowed = role is not Role.VIEWER
+    assert is_offered(client, order) is is_allowed
+    assert client.get(url(order, "refund")).status_code == (200 if is_allowed else 403)
+    if not is_allowed:
+        form = {"refund_reference": "re_17", "reason": "x"}
+        assert client.post(url(order, "refund"), form).status_code == 403
+
+
+def test_a_refund_of_a_large_order_is_recorded_for_all_tickets(
+    operator: Client, desk: Desk, order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{DESK}.TICKETS_LISTED_MAX", 1)
+    cancelled(desk.engine, desk.venue.cancel(order.id))
+    assert b'name="tickets"' not in operator.get(url(order, "refund")).content
+    assert "Recorded refund re_17 for 2 tickets." in record(operator, order)
 
 
 def test_orders_are_listed_by_their_status(operator: Client, desk: Desk, order: Order) -> None:

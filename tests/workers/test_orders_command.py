@@ -1,4 +1,4 @@
-"""`holdfast orders cancel` and `holdfast sessions cancel`, as an operator uses them."""
+"""`holdfast orders` and `holdfast sessions cancel`, as an operator uses them."""
 
 import json
 from collections.abc import Iterator
@@ -103,6 +103,28 @@ def test_refusals_and_unknown_orders_change_nothing(
     operator.says("orders", "cancel", str(order.id), *BECAUSE)
     with pytest.raises(CommandFailed, match="order_already_cancelled"):
         operator.says("orders", "cancel", str(order.id), *BECAUSE)
+
+
+def test_a_refund_is_recorded_for_one_ticket_and_then_the_rest(
+    world: PostgresWorld, engine: Admission, operator: Operator, venue: Venue
+) -> None:
+    order = bought(engine, venue, ("Standing", 2))
+    first, _ = (str(ticket.id) for ticket in order.tickets)
+    refund = ("orders", "refund", str(order.id), *BECAUSE, "--refund-reference")
+    with pytest.raises(CommandFailed, match="ticket_not_void"):
+        operator.says(*refund, "re_1")
+    operator.says("orders", "cancel", str(order.id), *BECAUSE)
+    said = operator.says(*refund, "re_1", "--ticket", first)
+    assert said.splitlines() == [f"Recorded refund re_1 for 1 ticket(s) of order {order.id}."]
+    with pytest.raises(CommandFailed, match="already_refunded"):
+        operator.says(*refund, "re_2", "--ticket", first)
+    with pytest.raises(CommandFailed, match="1 to 255 characters"):
+        operator.says(*refund, "")
+    shown = json.loads(operator.says(*refund, "re_2", "--json"))
+    assert [ticket["refund_reference"] for ticket in shown["tickets"]] == ["re_1", "re_2"]
+    query = "SELECT DISTINCT actor, acting_user FROM audit WHERE action = 'order.refunded'"
+    assert rows(world.url, query) == [("operator", getuser())]
+    assert_sound(world.url, grace_seconds=1)
 
 
 def test_a_cancelled_session_is_cleared_of_holds_waitlist_and_orders(

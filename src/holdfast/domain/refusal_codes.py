@@ -63,6 +63,8 @@ class RefusalCode(StrEnum):
     ORDER_CHANGED = "order_changed"
     ORDER_ALREADY_CANCELLED = "order_already_cancelled"
     TICKET_ALREADY_VOID = "ticket_already_void"
+    TICKET_NOT_VOID = "ticket_not_void"
+    ALREADY_REFUNDED = "already_refunded"
     INVALID_TICKET = "invalid_ticket"
     PAYMENT_REFUSED = "payment_refused"
     PAYMENT_ALREADY_USED = "payment_already_used"

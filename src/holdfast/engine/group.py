@@ -159,13 +159,13 @@ class GroupRunner:
         """Answer, now that the group has committed or had nothing to write."""
         for pending, answer in verdicts.answers:
             pending.answer(answer)
-        if verdicts.transitions or verdicts.seat_transitions or verdicts.cancellations:
+        if verdicts.transitions or verdicts.seat_transitions or verdicts.order_changes:
             for observer in self._observers:
                 self._notify(
                     observer.committed,
                     verdicts.transitions,
                     verdicts.seat_transitions,
-                    verdicts.cancellations,
+                    verdicts.order_changes,
                 )
         for pending, answer in verdicts.answers:
             if isinstance(answer.outcome, Refusal):
@@ -337,7 +337,7 @@ def _decide_all(
     if (
         verdicts.transitions
         or verdicts.seat_transitions
-        or verdicts.cancellations
+        or verdicts.order_changes
         or verdicts.recorded
         or is_dirty
     ):
@@ -349,7 +349,7 @@ def _decide_all(
                 verdicts.seat_transitions,
                 verdicts.checkouts,
                 verdicts.orders,
-                verdicts.cancellations,
+                verdicts.order_changes,
             )
         )
 

@@ -22,6 +22,7 @@ from holdfast.domain.group.outcomes import (
 from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.orders.cancellation import Cancellation
 from holdfast.domain.orders.order import Checkout, Order
+from holdfast.domain.orders.order_change import OrderChange
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.promotion import missing_of, settle
 from holdfast.engine.queue import Pending
@@ -41,7 +42,7 @@ class Verdicts:
     seat_transitions: list[SeatTransition] = field(default_factory=list)
     checkouts: list[Checkout] = field(default_factory=list)
     orders: list[Order] = field(default_factory=list)
-    cancellations: list[Cancellation] = field(default_factory=list)
+    order_changes: list[OrderChange] = field(default_factory=list)
     recorded: list[tuple[IdempotencyKey, RecordedAnswer]] = field(default_factory=list)
 
 
@@ -66,8 +67,8 @@ def decide_one(
         ledger.apply(
             decision.transitions, decision.seat_transitions, decision.order, decision.passed
         )
-        if decision.cancellation is not None:
-            ledger.cancel(decision.cancellation)
+        if decision.order_change is not None:
+            ledger.change_order(decision.order_change)
     except Exception:
         log.exception(
             "command_failed",
@@ -82,8 +83,8 @@ def decide_one(
         verdicts.checkouts.append(decision.checkout)
     if decision.order is not None:
         verdicts.orders.append(decision.order)
-    if decision.cancellation is not None:
-        verdicts.cancellations.append(decision.cancellation)
+    if decision.order_change is not None:
+        verdicts.order_changes.append(decision.order_change)
     outcome, promoted = decision.outcome, list[Transition]()
     if ledger.waitlists:
         promoted = _settled(ledger, pending.command, decision)
@@ -109,8 +110,8 @@ def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Trans
     sessions |= {
         (each.after.organization_id, each.after.session_id) for each in decision.seat_transitions
     }
-    if decision.cancellation is not None:
-        sessions |= decision.cancellation.session_keys
+    if isinstance(decision.order_change, Cancellation):
+        sessions |= decision.order_change.session_keys
     if promoted is not None:
         sessions.add(promoted)
     if not sessions:

@@ -8,7 +8,7 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Outcome
 from holdfast.domain.group.transitions import SeatTransition, Transition
 from holdfast.domain.immutable import immutable
-from holdfast.domain.orders.cancellation import Cancellation
+from holdfast.domain.orders.order_change import OrderChange
 from holdfast.domain.refusal_codes import Refusal
 
 
@@ -36,7 +36,7 @@ class Observer(Protocol):
         self,
         transitions: Sequence[Transition],
         seat_transitions: Sequence[SeatTransition],
-        cancellations: Sequence[Cancellation],
+        order_changes: Sequence[OrderChange],
     ) -> None: ...
 
     def refused(self, command: Command, refusal: Refusal) -> None: ...

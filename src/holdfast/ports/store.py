@@ -32,8 +32,9 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.cancellation import Cancellation
-from holdfast.domain.orders.facts import cancellation_audit, cancellation_facts, ticket_facts
+from holdfast.domain.orders.facts import cancellation_facts, order_audit, ticket_facts
 from holdfast.domain.orders.order import Attendee, Checkout, Order
+from holdfast.domain.orders.order_change import OrderChange
 from holdfast.domain.values import EmailAddress
 
 # StoreError
@@ -111,7 +112,7 @@ class GroupWrites:
     seat_transitions: Sequence[SeatTransition] = ()
     checkouts: Sequence[Checkout] = ()
     orders: Sequence[Order] = ()
-    cancellations: Sequence[Cancellation] = ()
+    order_changes: Sequence[OrderChange] = ()
 
     def witness(self) -> Witness | None:
         """A row that exists in this version only if the group has committed."""
@@ -121,10 +122,14 @@ class GroupWrites:
         if self.seat_transitions:
             seat = self.seat_transitions[-1].after
             return Witness(seat.organization_id, seat.id, seat.version, WitnessKind.SEAT)
-        if self.cancellations:
-            order = self.cancellations[-1].after
+        if self.order_changes:
+            order = self.order_changes[-1].after
             return Witness(order.organization_id, order.id, order.version, WitnessKind.ORDER)
         return None
+
+    @property
+    def cancellations(self) -> list[Cancellation]:
+        return [each for each in self.order_changes if isinstance(each, Cancellation)]
 
     def changed_holds(self) -> dict[HoldKey, Hold]:
         """The changed holds, without new ones, in their final state."""
@@ -171,8 +176,8 @@ class GroupWrites:
             yield order_fact(order, versions[order.organization_id, order.hold_ids[0]])
 
     def audit(self) -> Iterator[AuditRecord]:
-        for cancellation in self.cancellations:
-            yield from cancellation_audit(cancellation)
+        for change in self.order_changes:
+            yield from order_audit(change)
         for transition in self.transitions:
             yield from audit_of(transition, self.event_of)
         yield from map(seat_audit, self.seat_transitions)

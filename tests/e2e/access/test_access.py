@@ -209,9 +209,10 @@ def test_another_organizations_ids_in_a_path_look_unknown(
         "PATCH /api/members/{member_id}": {"role": "viewer"},
         "/api/checkouts/{checkout_id}/complete": {"payment_reference": "pay-1"},
         "/api/orders/{order_id}/cancel": {"reason": "Mine"},
+        "/api/orders/{order_id}/refunds": {"refund_reference": "mine"},
     }
     with_id = [route for route in ROUTES if "{" in route.path and not route.is_of_cart]
-    assert len(with_id) == 33
+    assert len(with_id) == 34
     for route in with_id:
         sent = changes.get(f"{route.method} {route.path}", changes.get(route.path, {}))
         body = sent if route.is_unsafe else None
@@ -221,7 +222,7 @@ def test_another_organizations_ids_in_a_path_look_unknown(
         assert foreign.status_code == unknown.status_code == 404, route
         assert without(foreign, "request_id") == without(unknown, "request_id")
         read = re.sub(
-            "/(release|extend|confirm|complete|cancel|block|unblock|reserve|rotate|revoke)$",
+            "/(release|extend|confirm|complete|cancel|refunds|block|unblock|reserve|rotate|revoke)$",
             "",
             route.path,
         )

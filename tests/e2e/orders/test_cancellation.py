@@ -28,6 +28,13 @@ def cancel(
     return post(platform, path, {"reason": "The buyer fell ill", **body}, headers)
 
 
+def refund(
+    platform: Platform, order: Json, headers: dict[str, str] | None = None, **body: Any
+) -> httpx.Response:
+    path = f"/api/orders/{order['order_id']}/refunds"
+    return post(platform, path, {"refund_reference": "re_1", **body}, headers)
+
+
 def ids(order: Json) -> list[str]:
     return [ticket["ticket_id"] for ticket in order["tickets"]]
 
@@ -143,6 +150,67 @@ def test_a_refused_cancellation_is_audited(platform: Platform) -> None:
     assert entry["new"]["reason"] == "The buyer fell ill"
     assert (entry["new"]["refund_reference"], entry["new"]["quantity"]) == ("re_1", 2)
     assert (entry["old"]["status"], entry["new"]["status"]) == ("confirmed", "cancelled")
+
+
+def test_a_refund_is_recorded_after_the_cancellation(platform: Platform) -> None:
+    order = bought(platform, 3)
+    void = ok(cancel(platform, order, ticket_ids=ids(order)[:2]))
+    assert not any("refund_reference" in ticket for ticket in void["tickets"])
+    headers = keyed()
+    person = {**headers, "X-Acting-User": "ann"}
+    first = refund(platform, order, person, ticket_ids=ids(order)[1:2])
+    answer = ok(first)
+    assert [ticket.get("refund_reference") for ticket in answer["tickets"]] == [None, "re_1", None]
+    assert (answer["status"], answer["version"]) == ("partly_cancelled", 3)
+    again = refund(platform, order, person, ticket_ids=ids(order)[1:2])
+    assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
+    answer = ok(refund(platform, order, refund_reference="re_2"))
+    assert [each.get("refund_reference") for each in answer["tickets"]] == ["re_2", "re_1", None]
+    assert read(platform, f"/api/orders/{order['order_id']}") == answer
+    page = read(platform, "/api/audit", hold_id=order["hold_ids"][0], action="order.refunded")
+    second, entry = page["data"]
+    assert (entry["acting_user"], entry["new"]["refund_reference"]) == ("ann", "re_1")
+    assert (entry["new"]["quantity"], entry["new"]["ticket_ids"]) == (1, ids(order)[1:2])
+    assert (second["new"]["refund_reference"], second["new"]["order_version"]) == ("re_2", 4)
+
+
+def test_a_refused_refund_changes_nothing(platform: Platform) -> None:
+    order, other = bought(platform, 3), bought(platform, 1)
+    problem_of(refund(platform, order), 409, "ticket_not_void")
+    void, valid, _ = ids(order)
+    before = ok(cancel(platform, order, ticket_ids=[void], refund_reference="re_0"))
+    answer = refund(platform, order, ticket_ids=[valid])
+    assert problem_of(answer, 409, "ticket_not_void")["ticket_ids"] == [valid]
+    answer = refund(platform, order, ticket_ids=[void])
+    assert problem_of(answer, 409, "already_refunded")["ticket_ids"] == [void]
+    problem_of(refund(platform, order), 409, "already_refunded")
+    answer = refund(platform, order, ticket_ids=[void, ids(other)[0]])
+    assert first_error(answer) == ("ticket_ids[1]", "invalid_ticket")
+    assert first_error(refund(platform, order, ticket_ids=[void] * 2)) == (
+        "ticket_ids[1]",
+        "duplicate",
+    )
+    wrong_fields: tuple[Json, ...] = (
+        {"refund_reference": ""},
+        {"refund_reference": " "},
+        {"refund_reference": None},
+        {"refund_reference": "x" * 256},
+        {"ticket_ids": []},
+        {"reason": "no such field"},
+    )
+    for wrong in wrong_fields:
+        assert refund(platform, order, **wrong).status_code == 400
+    problem_of(refund(platform, {"order_id": str(uuid4())}), 404, "order_not_found")
+    assert read(platform, f"/api/orders/{order['order_id']}") == before
+
+
+def test_recording_a_refund_needs_the_scope_to_cancel(
+    platform: Platform, database_url: str
+) -> None:
+    seller = new_platform(
+        platform.base_url, database_url, scopes=("catalog:write", *SCOPE_SETS["holds"])
+    )
+    problem_of(refund(seller, bought(seller)), 403, "insufficient_scope")
 
 
 def test_orders_are_found_by_status_and_by_ticket_code(platform: Platform) -> None:

@@ -1,12 +1,12 @@
-"""Cancellations that meet on two engines. Each race has a control: without the guard, the same test
-fails."""
+"""Cancellations and refunds that meet on two engines. Each race has a control: without the guard,
+the same test fails."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from holdfast.adapters.postgres.engine.group import Reading
-from holdfast.domain.group.outcomes import OrderCancelled, Outcome, Placed
+from holdfast.domain.group.outcomes import OrderCancelled, Outcome, Placed, RefundRecorded
 from holdfast.domain.orders.order import Order
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder
@@ -71,6 +71,32 @@ def test_control_without_reading_the_order_again_it_is_cancelled_twice(
     with world.connected() as connection:  # it would notice the second fact of that version
         connection.execute("ALTER TABLE outbox DROP CONSTRAINT outbox_fact_happens_once")
     assert max(cancelled_per_round(world, engines)) > 1
+
+
+def refunds_per_round(world: PostgresWorld, engines: list[Admission]) -> Iterator[int]:
+    """Record four refunds of a cancelled order at once; yields how many succeeded."""
+    venue = world.venue({"floor": 10_000}, {"standing": ("floor",)})
+    for _ in range(ROUNDS):
+        order = bought(engines[0], venue, ("standing", 2))
+        ask(engines[0], venue.cancel(order.id))
+        refunds = [venue.refund(order.id, reference=f"re_{number}") for number in range(4)]
+        outcomes = at_once(engines, *refunds)
+        yield sum(isinstance(each, RefundRecorded) for each in outcomes)
+
+
+def test_a_recorded_refund_is_not_replaced(two_engines: TwoEngines) -> None:
+    world, engines = two_engines
+    assert set(refunds_per_round(world, engines)) == {1}
+    assert_sound(world.url)
+
+
+def test_control_without_reading_the_order_again_a_refund_is_replaced(
+    two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, engines = two_engines
+    slowly(monkeypatch)
+    monkeypatch.setattr(Reading, "_current_orders", lambda self, _: self._wanted.orders.values())
+    assert max(refunds_per_round(world, engines)) > 1
 
 
 def versions_per_round(world: PostgresWorld, engines: list[Admission]) -> Iterator[list[int]]:

@@ -262,8 +262,8 @@ class MemoryGroup:
                 store.checkouts.setdefault((checkout.organization_id, checkout.id), checkout)
             for order in writes.orders:
                 store.orders[order.organization_id, order.id] = order
-            for cancellation in writes.cancellations:
-                store.orders[cancellation.after.key] = cancellation.after
+            for change in writes.order_changes:
+                store.orders[change.after.key] = change.after
             for key, recorded in writes.answers:
                 if key.receipt is not None:
                     store.receipts.add((key.organization_id, key.receipt))

@@ -31,6 +31,7 @@ from holdfast.domain.ids import (
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.cancellation import Cancellation, SoldPlace
 from holdfast.domain.orders.order import Order
+from holdfast.domain.orders.order_change import OrderChange
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import Seat
 from holdfast.domain.seats.seat_plan import Seating
@@ -64,7 +65,7 @@ class Ledger:
     receipts: set[tuple[OrganizationId, Receipt | None]] = field(default_factory=set)
     # The orders already made by single-use payments.
     paid: dict[PaymentKey, OrderId] = field(default_factory=dict)
-    # Orders to be cancelled. The locks of their holds guard them.
+    # Orders to be changed. The locks of their holds guard them.
     orders: dict[OrderKey, Order] = field(default_factory=dict)
     # The newest hold of each cart.
     carts: dict[CartKey, HoldKey | None] = field(default_factory=dict)
@@ -207,7 +208,12 @@ class Ledger:
         if order is not None and order.used_payment is not None:
             self.paid.setdefault(order.used_payment, order.id)
 
-    def cancel(self, cancellation: Cancellation) -> None:
+    def change_order(self, change: OrderChange) -> None:
+        if isinstance(change, Cancellation):
+            self._return_places(change)
+        self.orders[change.after.key] = change.after
+
+    def _return_places(self, cancellation: Cancellation) -> None:
         """Return the places of void tickets to sale: all of them, or none if one is impossible."""
         self.contested.clear()
         moved = {
@@ -219,7 +225,6 @@ class Ledger:
         self.moved_pools.update(moved)
         self._keep(seats)
         self.returned_seats.update(seats)
-        self.orders[cancellation.after.key] = cancellation.after
         for place in cancellation.places if self.holdings else ():
             event_id = self.sessions[place.hold.session_key].event_id
             key = (place.hold.organization_id.int, event_id.int, place.hold.holder.key.int)

@@ -19,8 +19,8 @@ from holdfast.domain.ids import (
     TicketId,
 )
 from holdfast.domain.immutable import immutable
-from holdfast.domain.orders.cancellation import Cancellation
 from holdfast.domain.orders.order import Checkout, Order
+from holdfast.domain.orders.order_change import OrderChange
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import Seat
 from holdfast.domain.values import Money
@@ -144,6 +144,15 @@ class OrderCancelled:
 
 
 @immutable
+class RefundRecorded:
+    """The order with the reference at these tickets; none if they had it before."""
+
+    order: Order
+    ticket_ids: tuple[TicketId, ...]
+    at: datetime
+
+
+@immutable
 class Expired:
     hold_ids: tuple[HoldId, ...]
     at: datetime
@@ -210,6 +219,7 @@ Outcome = (
     | Converted
     | AlreadyConverted
     | OrderCancelled
+    | RefundRecorded
     | Expired
     | Warned
     | SeatsBlocked
@@ -230,5 +240,5 @@ class Decision:
     seat_transitions: tuple[SeatTransition, ...] = ()
     checkout: Checkout | None = None
     order: Order | None = None
-    cancellation: Cancellation | None = None
+    order_change: OrderChange | None = None
     passed: tuple[UUID, ...] = ()  # waitlist queues whose first party was overtaken

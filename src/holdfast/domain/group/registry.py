@@ -10,6 +10,7 @@ from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.convert_holds import ConvertHolds
+from holdfast.domain.orders.record_refund import RecordRefund
 from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.seats.block_seats import BlockSeats
 from holdfast.domain.seats.move_seats import MoveSeats
@@ -34,6 +35,7 @@ COMMANDS: tuple[type[Command], ...] = (
     StartCheckout,
     ConvertHolds,
     CancelOrder,
+    RecordRefund,
 )
 
 

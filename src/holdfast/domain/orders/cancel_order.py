@@ -13,22 +13,19 @@ from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, OrderId, OrderKey, OrganizationId, SeatId, TicketId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.cancellation import Cancellation, SoldPlace, places_of
-from holdfast.domain.orders.order import (
-    REFUND_REFERENCE_LENGTH_MAX,
-    TICKETS_PER_ORDER_MAX,
-    Order,
-    OrderStatus,
-    Voiding,
+from holdfast.domain.orders.order import Order, OrderStatus, Voiding
+from holdfast.domain.orders.order_change import (
+    check_refund_reference,
+    check_tickets,
+    named_tickets,
 )
 from holdfast.domain.orders.refusals import (
-    invalid_ticket,
     order_already_cancelled,
     order_changed,
     ticket_already_void,
 )
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.assignment import seat_resources
-from holdfast.domain.values import InvalidValue
 
 
 @immutable
@@ -46,17 +43,9 @@ class CancelOrder(Command):
     idempotency: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        if len(self.ticket_ids) > TICKETS_PER_ORDER_MAX:
-            message = f"Name at most {TICKETS_PER_ORDER_MAX} tickets"
-            raise InvalidValue("too_many_tickets", message)
-        if len(set(self.ticket_ids)) != len(self.ticket_ids):
-            raise InvalidValue("duplicate_ticket", "Name each ticket only once")
-        reference = self.refund_reference
-        if reference is not None and not 1 <= len(reference) <= REFUND_REFERENCE_LENGTH_MAX:
-            raise InvalidValue(
-                "invalid_refund_reference",
-                f"refund_reference must have 1 to {REFUND_REFERENCE_LENGTH_MAX} characters",
-            )
+        check_tickets(self.ticket_ids)
+        if self.refund_reference is not None:
+            check_refund_reference(self.refund_reference)
 
     @property
     def order_key(self) -> OrderKey:
@@ -103,21 +92,20 @@ class CancelOrder(Command):
         after = order.cancelled({place.ticket.id for place in places}, voiding)
         first = ledger.holds[self.organization_id, order.hold_ids[0]]
         blocked = _blocked(ledger, places)
-        cancellation = Cancellation(order, after, voiding, places, first, self.origin, blocked)
+        cancellation = Cancellation(order, after, first, self.origin, voiding, places, blocked)
         void = tuple(place.ticket.id for place in places)
         outcome = OrderCancelled(after, void, cancellation.amount, ledger.now)
-        return Decision(outcome, cancellation=cancellation)
+        return Decision(outcome, order_change=cancellation)
 
     def _refuse(self, order: Order) -> Refusal | None:
         if self.version not in {None, order.version}:
             return order_changed(str(order.id), order.version)
         if order.status is OrderStatus.CANCELLED:
             return order_already_cancelled(str(order.id))
-        known = {ticket.id: ticket for ticket in order.tickets}
-        unknown = [n for n, id_ in enumerate(self.ticket_ids) if id_ not in known]
-        if unknown:
-            return invalid_ticket(unknown)
-        void = [str(ticket_id) for ticket_id in self.ticket_ids if known[ticket_id].is_void]
+        named = named_tickets(order, self.ticket_ids)
+        if isinstance(named, Refusal):
+            return named
+        void = [str(ticket.id) for ticket in named if ticket.is_void]
         return ticket_already_void(str(order.id), void) if void else None
 
     def _places(self, order: Order, holds: Mapping[HoldKey, Hold]) -> tuple[SoldPlace, ...]:

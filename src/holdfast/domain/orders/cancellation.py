@@ -8,13 +8,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from holdfast.domain.group.origin import Origin
 from holdfast.domain.holds.hold import Hold, Line
 from holdfast.domain.ids import HoldKey, PoolId, SeatId, SessionKey, TicketId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order, Ticket, Voiding, units_of_holds
+from holdfast.domain.orders.order_change import OrderChange
 from holdfast.domain.slices import giving_way
-from holdfast.domain.values import Money
 
 
 class SoldPlace(NamedTuple):
@@ -33,23 +32,13 @@ def places_of(order: Order, holds: Mapping[HoldKey, Hold]) -> dict[TicketId, Sol
 
 
 @immutable
-class Cancellation:
-    """An order before and after some of its tickets became void, and the places that return."""
+class Cancellation(OrderChange):
+    """Tickets that became void, and the places that return."""
 
-    before: Order
-    after: Order
     voiding: Voiding
     places: tuple[SoldPlace, ...]
-    first_hold: Hold  # of the order: facts and audit records name it
-    origin: Origin
     # Seats that an operator blocked after the sale: they return, but stay blocked.
     blocked: frozenset[SeatId] = frozenset()
-
-    @property
-    def amount(self) -> Money:
-        """What the void tickets had cost."""
-        minor = sum(place.ticket.unit_price_minor for place in self.places)
-        return Money(minor, self.after.total.currency)
 
     @property
     def session_keys(self) -> set[SessionKey]:

@@ -1,4 +1,5 @@
-"""The published facts and the audit records of cancelled orders. None contains a ticket code."""
+"""The published facts of cancelled orders, and the audit records of their changes. None contains a
+ticket code."""
 
 from collections.abc import Iterator
 
@@ -14,9 +15,13 @@ from holdfast.domain.group.transitions import FactType
 from holdfast.domain.holds.hold import Hold, LineSeat
 from holdfast.domain.orders.cancellation import Cancellation
 from holdfast.domain.orders.order import Order
+from holdfast.domain.orders.order_change import OrderChange, Refund
 from holdfast.domain.seats.seat import SeatStatus
 from holdfast.domain.slices import giving_way
 from holdfast.domain.values import JsonValue
+
+# An action without a fact: the platform that made the refund knows of it.
+REFUNDED = "order.refunded"
 
 
 def cancellation_facts(cancellation: Cancellation, event_of: EventOf) -> Iterator[Fact]:
@@ -61,25 +66,17 @@ def ticket_facts(cancellation: Cancellation, event_of: EventOf) -> Iterator[Fact
         yield Fact(hold.organization_id, fact_type, version, hold.id, None, payload, ticket.id)
 
 
-def cancellation_audit(cancellation: Cancellation) -> Iterator[AuditRecord]:
-    """The record of the order, under its first hold, then one for each seat that can be sold
-    again."""
-    new = _order_values(cancellation.after) | _what_was_cancelled(cancellation)
-    types = tuple(dict.fromkeys(place.ticket.ticket_type_id for place in cancellation.places))
-    first = cancellation.first_hold
-    yield AuditRecord(
-        first.organization_id,
-        FactType.ORDER_CANCELLED.value,
-        first.id,
-        None,
-        first.session_id,
-        types,
-        first.holder,
-        first.remarks.cart_token,
-        cancellation.origin,
-        _order_values(cancellation.before),
-        new,
-    )
+def order_audit(change: OrderChange) -> Iterator[AuditRecord]:
+    if isinstance(change, Cancellation):
+        yield from _cancellation_audit(change)
+    elif isinstance(change, Refund):
+        yield _order_record(REFUNDED, change, _what_was_refunded(change))
+
+
+def _cancellation_audit(cancellation: Cancellation) -> Iterator[AuditRecord]:
+    """The record of the order, then one for each seat that can be sold again."""
+    action = FactType.ORDER_CANCELLED.value
+    yield _order_record(action, cancellation, _what_was_cancelled(cancellation))
     for hold, seat in _released(cancellation):
         yield AuditRecord(
             hold.organization_id,
@@ -94,6 +91,25 @@ def cancellation_audit(cancellation: Cancellation) -> Iterator[AuditRecord]:
             {"status": SeatStatus.SOLD.value},
             {"status": SeatStatus.AVAILABLE.value},
         )
+
+
+def _order_record(action: str, change: OrderChange, what: dict[str, JsonValue]) -> AuditRecord:
+    """Under the first hold of the order."""
+    types = tuple(dict.fromkeys(ticket.ticket_type_id for ticket in change.tickets))
+    first = change.first_hold
+    return AuditRecord(
+        first.organization_id,
+        action,
+        first.id,
+        None,
+        first.session_id,
+        types,
+        first.holder,
+        first.remarks.cart_token,
+        change.origin,
+        _order_values(change.before),
+        _order_values(change.after) | what,
+    )
 
 
 def _released(cancellation: Cancellation) -> Iterator[tuple[Hold, LineSeat]]:
@@ -125,18 +141,30 @@ def _order_values(order: Order) -> dict[str, JsonValue]:
 
 
 def _what_was_cancelled(cancellation: Cancellation) -> dict[str, JsonValue]:
-    voiding, amount = cancellation.voiding, cancellation.amount
-    values: dict[str, JsonValue] = {
-        "quantity": len(cancellation.places),
-        "amount": amount.minor,
-        "currency": amount.currency,
-    }
-    if len(cancellation.places) <= TICKETS_IN_FACT_MAX:
-        values["ticket_ids"] = [str(place.ticket.id) for place in cancellation.places]
+    voiding, values = cancellation.voiding, _what_changed(cancellation)
     if voiding.refund_reference is not None:
         values["refund_reference"] = voiding.refund_reference
     if voiding.reason is not None:
         values["reason"] = voiding.reason
+    return values
+
+
+def _what_was_refunded(refund: Refund) -> dict[str, JsonValue]:
+    values = _what_changed(refund) | {"refund_reference": refund.reference}
+    if refund.origin.reason is not None:
+        values["reason"] = refund.origin.reason
+    return values
+
+
+def _what_changed(change: OrderChange) -> dict[str, JsonValue]:
+    tickets, amount = change.tickets, change.amount
+    values: dict[str, JsonValue] = {
+        "quantity": len(tickets),
+        "amount": amount.minor,
+        "currency": amount.currency,
+    }
+    if len(tickets) <= TICKETS_IN_FACT_MAX:
+        values["ticket_ids"] = [str(ticket.id) for ticket in tickets]
     return values
 
 

@@ -131,6 +131,14 @@ class Ticket:
     def is_void(self) -> bool:
         return self.voided is not None
 
+    @property
+    def refund_reference(self) -> str | None:
+        return None if self.voided is None else self.voided.refund_reference
+
+    def refunded(self, reference: str) -> "Ticket":
+        assert self.voided is not None
+        return replace(self, voided=replace(self.voided, refund_reference=reference))
+
 
 @immutable
 class Order:
@@ -144,7 +152,7 @@ class Order:
     payment_reference: str | None = None
     checkout_id: CheckoutId | None = None
     metadata: Metadata = NO_METADATA
-    version: int = 1  # rises with every cancellation
+    version: int = 1  # rises with every cancellation and recorded refund
     references: tuple[str, ...] = ()  # of its holds
     event_ids: tuple[EventId, ...] = ()
 
@@ -179,6 +187,17 @@ class Order:
             version=voiding.version,
             tickets=tuple(
                 replace(ticket, voided=voiding) if ticket.id in ticket_ids else ticket
+                for ticket in giving_way(self.tickets)
+            ),
+        )
+
+    def refunded(self, ticket_ids: Collection[TicketId], reference: str) -> "Order":
+        """With the reference at these void tickets."""
+        return replace(
+            self,
+            version=self.version + 1,
+            tickets=tuple(
+                ticket.refunded(reference) if ticket.id in ticket_ids else ticket
                 for ticket in giving_way(self.tickets)
             ),
         )

@@ -1,5 +1,5 @@
-"""The refusals of cancellations: order_changed, order_already_cancelled, ticket_already_void and
-invalid_ticket."""
+"""The refusals of cancellations and refunds: order_changed, order_already_cancelled,
+ticket_already_void, ticket_not_void, already_refunded and invalid_ticket."""
 
 from collections.abc import Iterable, Sequence
 
@@ -22,6 +22,20 @@ def ticket_already_void(order_id: str, ticket_ids: Sequence[str]) -> Refusal:
     message = "Some of these tickets are already void. Nothing was cancelled"
     details: dict[str, JsonValue] = {"order_id": order_id, "ticket_ids": list(ticket_ids)}
     return Refusal(Code.TICKET_ALREADY_VOID, message, details)
+
+
+def ticket_not_void(order_id: str, ticket_ids: Sequence[str]) -> Refusal:
+    """`ticket_ids` are the valid ones among those named."""
+    message = "Only void tickets can be refunded: cancel them first. Nothing was recorded"
+    details: dict[str, JsonValue] = {"order_id": order_id, "ticket_ids": list(ticket_ids)}
+    return Refusal(Code.TICKET_NOT_VOID, message, details)
+
+
+def already_refunded(order_id: str, ticket_ids: Sequence[str]) -> Refusal:
+    """`ticket_ids` are those among the named that have another reference."""
+    message = "The void tickets have another refund reference already. Nothing was recorded"
+    details: dict[str, JsonValue] = {"order_id": order_id, "ticket_ids": list(ticket_ids)}
+    return Refusal(Code.ALREADY_REFUNDED, message, details)
 
 
 def invalid_ticket(positions: Iterable[int]) -> Refusal:

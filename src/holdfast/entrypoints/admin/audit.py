@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from holdfast.adapters.postgres.models import ApiKey, AuditEntry
 from holdfast.domain.group.transitions import FactType
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.orders.facts import REFUNDED
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.admin.display import pretty_json, redacted, row_link
@@ -45,6 +46,7 @@ _NO_ACTIONS = {
 }
 ACTIONS = (
     *(kind.value for kind in FactType if kind not in _NO_ACTIONS),
+    REFUNDED,
     *("seat_reserved", "seat_released", "seat_hold_expired", "seat_sold"),
     *("key.created", "key.rotated", "key.revoked", "organization.changed"),
     *("mail_template.changed", "mail_template.reset"),
@@ -62,6 +64,7 @@ ACTIONS = (
         "hold.promote_failed",
         "hold.convert_failed",
         "order.cancel_failed",
+        "order.refund_failed",
     ),
     *("checkout.start_failed", "seat_reserve_failed", "seat.block_failed", "seat.unblock_failed"),
     *("cart.fill_failed", "cart.renew_failed", "request.refused"),

@@ -13,6 +13,8 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.holds.placement import Asked
 from holdfast.domain.orders.cancellation import Cancellation
+from holdfast.domain.orders.facts import REFUNDED
+from holdfast.domain.orders.order_change import OrderChange
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.ports.audit.attempts import AttemptLog, EndedKey, FailedAttempt, Stranger
 from holdfast.ports.store import Rejected, StoreError
@@ -72,13 +74,13 @@ class Journal:
         self,
         transitions: Sequence[Transition],
         seat_transitions: Sequence[SeatTransition],
-        cancellations: Sequence[Cancellation] = (),
+        order_changes: Sequence[OrderChange] = (),
     ) -> None:
         entries = [_change(transition) for transition in transitions]
         if seat_transitions:
             entries += _blocked(seat_transitions)
-        if cancellations:
-            entries = [*map(_cancelled, cancellations), *entries]
+        if order_changes:
+            entries = [*map(_order_changed, order_changes), *entries]
         self._log_all(entries)
 
     def refused(self, command: Command, refusal: Refusal) -> None:
@@ -215,18 +217,19 @@ def _change(transition: Transition) -> LogEntry:
     }
 
 
-def _cancelled(cancellation: Cancellation) -> LogEntry:
+def _order_changed(change: OrderChange) -> LogEntry:
     """One log entry for any number of tickets."""
-    order = cancellation.after
+    order = change.after
+    event = FactType.ORDER_CANCELLED.value if isinstance(change, Cancellation) else REFUNDED
     email = order.holder.email
     return {
         "organization_id": str(order.organization_id),
         "order_id": str(order.id),
-        "quantity": len(cancellation.places),
+        "quantity": len(change.tickets),
         "customer_email": email.redacted if email else None,
-        "actor": cancellation.origin.actor,
-        "request_id": cancellation.origin.request_id,
-        "event": FactType.ORDER_CANCELLED.value,
+        "actor": change.origin.actor,
+        "request_id": change.origin.request_id,
+        "event": event,
     }
 
 

@@ -87,6 +87,8 @@ GROUP BY o.organization_id, o.id
 HAVING count(f.seq) <> 1
 """  # noqa: S608
 
+# Each cancellation raises the version, and each refund that was recorded later: it has at least one
+# ticket of its own.
 _STATUSES = """
 SELECT o.id AS order_id, o.status, o.version, count(t.voided_at) AS void_tickets
 FROM purchase_order o
@@ -94,8 +96,9 @@ LEFT JOIN ticket t ON t.organization_id = o.organization_id AND t.order_id = o.i
 GROUP BY o.organization_id, o.id
 HAVING o.status <> CASE count(t.voided_at) WHEN 0 THEN 'confirmed' WHEN count(*) THEN 'cancelled'
         ELSE 'partly_cancelled' END
-    OR o.version <> coalesce(max(t.voided_version), 1)
-    OR o.version <> 1 + count(DISTINCT t.voided_version)
+    OR o.version < max(t.voided_version)
+    OR o.version NOT BETWEEN 1 + count(DISTINCT t.voided_version)
+        AND 1 + count(DISTINCT t.voided_version) + count(t.refund_reference)
 """
 
 _CANCELLATION_FACTS = f"""

@@ -111,7 +111,7 @@ INSERT_TICKETS = f"""
 INSERT INTO ticket ({NEW_TICKET}) SELECT {NEW_TICKET} FROM {NEW_TICKET.unnested("made")}
 """  # noqa: S608
 
-# Of a cancellation. The locks of the order's holds guard these rows.
+# Of a cancellation or a refund. The locks of the order's holds guard these rows.
 UPDATE_ORDERS = f"""
 UPDATE purchase_order SET {CHANGED_ORDER.set_from("changed")}
 FROM {CHANGED_ORDER.unnested("changed")}

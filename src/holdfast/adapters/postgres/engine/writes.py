@@ -1,7 +1,7 @@
 """Writes a group's results in a few set-based statements."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
 from typing import Any
@@ -32,6 +32,7 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import FactType, Transition
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, SessionKey
+from holdfast.domain.orders.cancellation import Cancellation
 from holdfast.domain.slices import Rests
 from holdfast.ports.privacy.addresses import Addresses
 from holdfast.ports.store import GroupWrites
@@ -108,7 +109,7 @@ def write_group(
     waitlists."""
     connection = JoinedStatements(pipeline)
     now, transitions = writes.ledger.now, writes.transitions
-    if transitions or writes.cancellations:
+    if transitions or writes.order_changes:
         _write_pools(connection, writes)
     if transitions:
         _write_lapse(connection, writes.ledger)
@@ -130,12 +131,12 @@ def write_group(
         connection.execute(sql.UPDATE_SEATS, (position, *changed))
     if len(transitions) > WRITTEN_AT_ONCE_MAX:
         connection.start()
-    if writes.cancellations:
-        _write_cancellations(connection, writes, position)
+    if writes.order_changes:
+        _write_order_changes(connection, writes, position)
     if transitions or writes.seat_transitions:
         facts = rows.wire_columns(map(fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))
-    if transitions or seats or writes.cancellations:
+    if transitions or seats or writes.order_changes:
         entries = rows.wire_columns(audit_rows(writes.audit(), addresses.hashes))
         connection.execute(sql.INSERT_AUDIT, (now, *entries))
     if writes.checkouts or writes.orders:
@@ -165,25 +166,31 @@ def _write_orders(connection: JoinedStatements, writes: GroupWrites, addresses: 
                     connection.send()
 
 
-def _write_cancellations(connection: JoinedStatements, writes: GroupWrites, position: str) -> None:
-    """Of an order that was cancelled twice, the last state counts."""
-    orders = {each.after.key: each.after for each in writes.cancellations}
+def _write_order_changes(connection: JoinedStatements, writes: GroupWrites, position: str) -> None:
+    """Of an order that was changed twice, the last state counts."""
+    orders = {each.after.key: each.after for each in writes.order_changes}
     changed = rows.wire_columns(map(changed_order_row, orders.values()))
     connection.execute(sql.UPDATE_ORDERS, changed)
-    holds = {
-        (order.organization_id, hold_id) for order in orders.values() for hold_id in order.hold_ids
+    cancelled = {
+        (each.after.organization_id, hold_id)
+        for each in writes.cancellations
+        for hold_id in each.after.hold_ids
     }
-    connection.execute(sql.FOLLOW_HOLDS, (position, *rows.wire_columns(holds)))
+    if cancelled:
+        connection.execute(sql.FOLLOW_HOLDS, (position, *rows.wire_columns(cancelled)))
     now = writes.ledger.now
-    for cancellation in writes.cancellations:
-        told = rows.wire_columns(map(fact_row, writes.facts_of_cancellation(cancellation)))
-        connection.execute(sql.INSERT_FACTS, (now, position, *told))
-        tickets = iter(void_ticket_rows(cancellation))
-        facts = map(ticket_fact_row, writes.ticket_facts(cancellation))
+    for change in writes.order_changes:
+        facts: Iterator[Row] = iter(())
+        if isinstance(change, Cancellation):
+            told = rows.wire_columns(map(fact_row, writes.facts_of_cancellation(change)))
+            connection.execute(sql.INSERT_FACTS, (now, position, *told))
+            facts = map(ticket_fact_row, writes.ticket_facts(change))
+        tickets = iter(void_ticket_rows(change))
         while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
             connection.execute(sql.VOID_TICKETS, rows.wire_columns(some))
-            told = rows.wire_columns(islice(facts, TICKETS_PER_STATEMENT))
-            connection.execute(sql.INSERT_TICKET_FACTS, (now, position, *told))
+            if of_tickets := list(islice(facts, TICKETS_PER_STATEMENT)):
+                told = rows.wire_columns(of_tickets)
+                connection.execute(sql.INSERT_TICKET_FACTS, (now, position, *told))
             if len(some) == TICKETS_PER_STATEMENT:
                 connection.send()
 

@@ -8,8 +8,8 @@ from uuid import UUID
 from holdfast.adapters.postgres.engine.rows import ColumnList, Row, ids_array, metadata_json
 from holdfast.adapters.postgres.holds.rows import line_seat
 from holdfast.domain.ids import HoldId, OrderId, OrganizationId, SessionId, TicketId, TicketTypeId
-from holdfast.domain.orders.cancellation import Cancellation
 from holdfast.domain.orders.order import Attendee, Checkout, Order, Ticket, Voiding
+from holdfast.domain.orders.order_change import OrderChange
 from holdfast.domain.slices import giving_way
 from holdfast.domain.values import Holder, Money, metadata_of
 from holdfast.ports.privacy.addresses import Addresses
@@ -80,11 +80,12 @@ VOID_TICKET = ColumnList(
 )
 
 
-def void_ticket_rows(cancellation: Cancellation) -> Iterator[Row]:
-    voiding = cancellation.voiding
-    shared = (voiding.at, voiding.version, voiding.reason, voiding.refund_reference)
-    for place in giving_way(cancellation.places):
-        yield (place.hold.organization_id, place.ticket.id, *shared)
+def void_ticket_rows(change: OrderChange) -> Iterator[Row]:
+    for ticket in giving_way(change.tickets):
+        void = ticket.voided
+        assert void is not None, "only void tickets change"
+        state = (void.at, void.version, void.reason, void.refund_reference)
+        yield (change.after.organization_id, ticket.id, *state)
 
 
 ORDER_COLUMNS = """

@@ -106,6 +106,8 @@ def clear(request: HttpRequest, row: Any) -> HttpResponse:
     if not form.is_valid():
         return _ask(request, row, form)
     cleared, position = form.cleared(), form.cleaned_data["position"]
+    if form.cleaned_data["all"] is None:  # the first request
+        form.cleaned_data["all"] = sum(each.count() for each in _left(row))
     clearing = _clearing(request, row, form.cleaned_data["reason"])
     started_at = time.monotonic()
     try:
@@ -137,7 +139,6 @@ def _clearing(request: HttpRequest, row: Any, reason: str) -> Clearing:
 
 
 def _ask(request: HttpRequest, row: Any, form: ClearForm) -> HttpResponse:
-    form.initial["all"] = sum(each.count() for each in _left(row))
     return show(
         request,
         form,
@@ -156,7 +157,7 @@ def _go_on(
     request: HttpRequest, row: Any, form: ClearForm, cleared: Cleared, position: Position
 ) -> HttpResponse:
     so_far = cleared.holds + cleared.orders + cleared.failed
-    values = (form.cleaned_data["reason"], position, max(form.cleaned_data["all"] or 0, so_far))
+    values = (form.cleaned_data["reason"], position, max(form.cleaned_data["all"], so_far))
     counts = (cleared.holds, cleared.orders, cleared.tickets, cleared.failed)
     return show(
         request,

@@ -156,7 +156,10 @@ class EventAdmin(CatalogAdmin):
 
     @admin.display(description="See also")
     def more(self, event: models.Event) -> SafeString:
-        return list_link(models.Session, "Sessions", event, event_id=event.id)
+        return in_a_row(
+            list_link(model, text, event, event_id=event.id)
+            for model, text in ((models.Session, "Sessions"), (models.Order, "Orders"))
+        )
 
 
 @admin.register(models.Session)
@@ -224,6 +227,7 @@ class SessionAdmin(CatalogAdmin, HallPages):
                 (models.Block, "Blocks"),
                 (models.Seat, "Seats"),
                 (models.Hold, "Holds"),
+                (models.Order, "Orders"),
             )
         ]
         more = [row_link(models.Waitlist, session.id, "Waitlist")]

@@ -48,6 +48,7 @@ _ASKS = {
     "hold.move_failed": "To move {hold} to other seats",
     "hold.promote_failed": "To promote {hold} from the waitlist",
     "order.cancel_failed": "To cancel an order",
+    "order.refund_failed": "To record a refund",
     "checkout.start_failed": "To check out {hold}",
     "cart.renew_failed": "To renew an expired cart",
     "seat.block_failed": "To block {wanted}",

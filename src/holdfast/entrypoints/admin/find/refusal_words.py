@@ -272,6 +272,8 @@ WORDS: Mapping[str, str | Callable[[Refused], str]] = {
     Code.ORDER_CHANGED: "Somebody else had changed the order in the meantime.",
     Code.ORDER_ALREADY_CANCELLED: "The order had already been cancelled.",
     Code.TICKET_ALREADY_VOID: "Some of the tickets had already been cancelled.",
+    Code.TICKET_NOT_VOID: "The tickets had not been cancelled.",
+    Code.ALREADY_REFUNDED: "The tickets already had another refund reference.",
     Code.INVALID_TICKET: "The ticket does not belong to this order.",
     Code.PAYMENT_REFUSED: "The payment provider refused the payment.",
     Code.PAYMENT_ALREADY_USED: "The payment had already paid for another order.",

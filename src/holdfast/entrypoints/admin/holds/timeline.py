@@ -14,6 +14,7 @@ from holdfast.domain.access.scopes import Scope
 from holdfast.domain.facts import iso
 from holdfast.domain.group.transitions import FactType
 from holdfast.domain.holds.hold import Source
+from holdfast.domain.orders.facts import REFUNDED
 from holdfast.domain.waitlist.promotion import ACTOR as WAITLIST
 from holdfast.entrypoints.admin.audit import reason as refused_because
 from holdfast.entrypoints.admin.display import redacted, shown_time
@@ -26,7 +27,7 @@ _EARLIER = timedelta(days=1)
 
 _DONE = (
     *(kind.value for kind in FactType if kind.startswith("hold.")),
-    FactType.ORDER_CANCELLED.value,
+    *(FactType.ORDER_CANCELLED.value, REFUNDED),
     FactType.NOTICE_REQUESTED.value,
 )
 _REFUSED = {
@@ -188,6 +189,8 @@ def _words(happened: Happened) -> str:
             return _released(happened)
         case FactType.ORDER_CANCELLED:
             return f"{happened.new.get('quantity', 'Some')} of its tickets cancelled"
+        case "order.refunded":
+            return f"Refund of {happened.new.get('quantity', 'some')} of its tickets recorded"
         case FactType.NOTICE_REQUESTED:
             return "E-mail sent again"
         case _:

@@ -1,4 +1,4 @@
-"""Cancelling an order, or some of its tickets, on its page."""
+"""Cancelling an order or some of its tickets, and recording their refund, on its page."""
 
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -14,11 +14,12 @@ from django.views.decorators.cache import never_cache
 from holdfast.adapters.postgres.models import Ticket
 from holdfast.domain.access.scopes import Scope
 from holdfast.domain.amounts import written
-from holdfast.domain.group.outcomes import OrderCancelled
+from holdfast.domain.group.outcomes import OrderCancelled, Outcome, RefundRecorded
 from holdfast.domain.group.transitions import FactType
 from holdfast.domain.ids import OrderId, OrganizationId, TicketId
 from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.order import REFUND_REFERENCE_LENGTH_MAX, OrderStatus
+from holdfast.domain.orders.record_refund import RecordRefund
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.entrypoints.admin.actions import ReasonForm, act, ask, reasoned_origin
 from holdfast.entrypoints.admin.display import amount
@@ -76,14 +77,49 @@ class CancelForm(ReasonForm):
         return tuple(TicketId(UUID(each)) for each in self.cleaned_data.get("tickets", ()))
 
 
+class RefundForm(ReasonForm):
+    """The refunded tickets, all of them at first. A large order has no list of them."""
+
+    tickets = forms.MultipleChoiceField(
+        widget=CheckboxSelectMultiple(),
+        error_messages={"required": "Choose at least one ticket."},
+    )
+    refund_reference = forms.CharField(
+        max_length=REFUND_REFERENCE_LENGTH_MAX,
+        widget=TextInput(),
+        help_text="Of the refund at your payment provider.",
+    )
+    field_order = ("tickets", "refund_reference", "reason", "version")
+
+    def __init__(self, tickets: list[tuple[str, str]], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if tickets:
+            field = self.fields["tickets"]
+            assert isinstance(field, forms.MultipleChoiceField)
+            field.choices = tickets
+            field.initial = [ticket_id for ticket_id, _ in tickets]
+        else:
+            del self.fields["tickets"]
+
+    def chosen(self) -> tuple[TicketId, ...]:
+        """None for all of them."""
+        return tuple(TicketId(UUID(each)) for each in self.cleaned_data.get("tickets", ()))
+
+
 class OrderDeskAdmin(SharedIdAdmin):
     change_form_outer_before_template = "holdfast/hold_actions.html"
 
     def get_urls(self) -> list[URLPattern]:
         """Ours come first: the admin takes any other path for the id of a row."""
-        view = never_cache(self.admin_site.admin_view(self.cancel))
-        own = path("<uuid:order_id>/cancel/", view, name="holdfast_order_cancel")
-        return [own, *super().get_urls()]
+        own = [
+            path(
+                f"<uuid:order_id>/{name}/",
+                never_cache(self.admin_site.admin_view(view)),
+                name=f"holdfast_order_{name}",
+            )
+            for name, view in (("cancel", self.cancel), ("refund", self.refund))
+        ]
+        return [*own, *super().get_urls()]
 
     def change_view(
         self,
@@ -94,8 +130,11 @@ class OrderDeskAdmin(SharedIdAdmin):
     ) -> HttpResponse:
         order = self.get_object(request, object_id)
         links = []
-        if order is not None and _can_be_cancelled(request, order):
-            links.append((_url(order, "cancel"), "Cancel order or tickets"))
+        if order is not None and may(request, Scope.ORDERS_CANCEL, order.organization_id):
+            if order.status != OrderStatus.CANCELLED:
+                links.append((_url(order, "cancel"), "Cancel order or tickets"))
+            if _unrefunded(order).exists():
+                links.append((_url(order, "refund"), "Record refund"))
         context = {**(extra_context or {}), "hold_actions": links}
         return super().change_view(request, object_id, form_url, context)
 
@@ -104,7 +143,7 @@ class OrderDeskAdmin(SharedIdAdmin):
         if order.status == OrderStatus.CANCELLED:
             messages.error(request, "This order is cancelled already. Nothing was changed.")
             return HttpResponseRedirect(_url(order, "change"))
-        choices = _choices(order)
+        choices = _choices(order, _valid_tickets(order))
         data = request.POST if request.method == "POST" else None
         form = CancelForm(choices, data, initial={"version": order.version})
         if form.is_valid():
@@ -115,12 +154,8 @@ class OrderDeskAdmin(SharedIdAdmin):
                     request, f"Cancelled {count}. Refund {written(outcome.amount)} to the buyer."
                 )
                 return HttpResponseRedirect(_url(order, "change"))
-            assert isinstance(outcome, Refusal)
-            if outcome.code is not RefusalCode.SERVICE_UNAVAILABLE:
-                # The order is not as the person saw it: show what it has become.
-                messages.error(request, _in_words(outcome))
+            if not _can_be_repeated(request, form, outcome):
                 return HttpResponseRedirect(_url(order, "change"))
-            form.add_error(None, outcome.message)
         return ask(
             request,
             form,
@@ -131,8 +166,44 @@ class OrderDeskAdmin(SharedIdAdmin):
             back_text="Keep the order",
         )
 
+    def refund(self, request: HttpRequest, order_id: UUID) -> HttpResponse:
+        order = self._order(request, order_id)
+        count = _unrefunded(order).count()
+        if not count:
+            messages.error(request, "No void ticket is without a refund. Nothing was changed.")
+            return HttpResponseRedirect(_url(order, "change"))
+        form = RefundForm(_choices(order, _unrefunded(order)), request.POST or None)
+        if form.is_valid():
+            reference = form.cleaned_data["refund_reference"]
+            outcome = act(
+                RecordRefund(
+                    OrganizationId(order.organization_id),
+                    OrderId(order.id),
+                    reference,
+                    form.chosen(),
+                    reasoned_origin(request, form.cleaned_data["reason"]),
+                )
+            )
+            if isinstance(outcome, RefundRecorded):
+                recorded = _counted(len(outcome.ticket_ids))
+                messages.success(request, f"Recorded refund {reference} for {recorded}.")
+                return HttpResponseRedirect(_url(order, "change"))
+            if not _can_be_repeated(request, form, outcome):
+                return HttpResponseRedirect(_url(order, "change"))
+        return ask(
+            request,
+            form,
+            title=f"Record the refund of order {order.id}",
+            consequence=f"{_counted(count)} {'was' if count == 1 else 'were'} cancelled without a "
+            "refund reference. Keeps the reference with the tickets, for good. It moves no money, "
+            "and the buyer gets no e-mail.",
+            button="Record refund",
+            back=_url(order, "change"),
+            back_text="Back to the order",
+        )
+
     def _order(self, request: HttpRequest, order_id: UUID) -> Any:
-        """An order that the person may cancel. A foreign id is not found, like an unknown one."""
+        """An order that the person may change. A foreign id is not found, like an unknown one."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         order = self.get_object(request, str(order_id))
@@ -142,9 +213,14 @@ class OrderDeskAdmin(SharedIdAdmin):
         return order
 
 
-def _can_be_cancelled(request: HttpRequest, order: Any) -> bool:
-    is_left = order.status != OrderStatus.CANCELLED
-    return is_left and may(request, Scope.ORDERS_CANCEL, order.organization_id)
+def _can_be_repeated(request: HttpRequest, form: ReasonForm, outcome: Outcome) -> bool:
+    """Otherwise the order is not as the person saw it: show what it has become."""
+    assert isinstance(outcome, Refusal)
+    if outcome.code is not RefusalCode.SERVICE_UNAVAILABLE:
+        messages.error(request, _in_words(outcome))
+        return False
+    form.add_error(None, outcome.message)
+    return True
 
 
 def _command(order: Any, form: CancelForm, request: HttpRequest) -> CancelOrder:
@@ -159,18 +235,21 @@ def _command(order: Any, form: CancelForm, request: HttpRequest) -> CancelOrder:
     )
 
 
+def _tickets(order: Any) -> QuerySet[Any]:
+    return Ticket.objects.filter(organization_id=order.organization_id, order_id=order.id)
+
+
 def _valid_tickets(order: Any) -> QuerySet[Any]:
-    own = {"organization_id": order.organization_id, "order_id": order.id}
-    return Ticket.objects.filter(**own, voided_at=None)
+    return _tickets(order).filter(voided_at=None)
 
 
-def _choices(order: Any) -> list[tuple[str, str]]:
-    tickets = _valid_tickets(order).annotate(seat_name=seat_name())
-    rows = list(
-        tickets.select_related("ticket_type", "session").order_by("position")[
-            : TICKETS_LISTED_MAX + 1
-        ]
-    )
+def _unrefunded(order: Any) -> QuerySet[Any]:
+    return _tickets(order).filter(voided_at__isnull=False, refund_reference=None)
+
+
+def _choices(order: Any, tickets: QuerySet[Any]) -> list[tuple[str, str]]:
+    named = tickets.annotate(seat_name=seat_name()).select_related("ticket_type", "session")
+    rows = list(named.order_by("position")[: TICKETS_LISTED_MAX + 1])
     if len(rows) > TICKETS_LISTED_MAX:
         return []
     return [(str(ticket.id), _shown(ticket, order.currency)) for ticket in rows]

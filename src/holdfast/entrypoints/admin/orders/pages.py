@@ -38,6 +38,7 @@ from holdfast.entrypoints.admin.lists import (
 from holdfast.entrypoints.admin.lookups import holds_named, seat_name, uuid_or_none
 from holdfast.entrypoints.admin.mails.resend import resend_link
 from holdfast.entrypoints.admin.orders.desk import OrderDeskAdmin
+from holdfast.entrypoints.admin.orders.filters import EventFilter, SessionFilter
 
 
 def holds_table(row: models.Order | models.Checkout, hold_ids: Sequence[UUID]) -> SafeString:
@@ -109,7 +110,7 @@ class OrderAdmin(ExportedAdmin, PersonSearchAdmin, HolderRowAdmin, OrderDeskAdmi
         "organization",
         "created_at",
     )
-    list_filter = (*BY_ORGANIZATION, OrderStatusFilter)
+    list_filter = (*BY_ORGANIZATION, OrderStatusFilter, EventFilter, SessionFilter)
     ordering = ("-organization_id", "-created_at", "-id")
     search_fields = ("payment_reference",)
     search_help_text = "A complete order id, payment reference, hold reference or hold id"

@@ -157,6 +157,8 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.ORDER_CHANGED: Kind(409, "Order changed"),
     RefusalCode.ORDER_ALREADY_CANCELLED: Kind(409, "Order already cancelled"),
     RefusalCode.TICKET_ALREADY_VOID: Kind(409, "Ticket already void"),
+    RefusalCode.TICKET_NOT_VOID: Kind(409, "Ticket not void"),
+    RefusalCode.ALREADY_REFUNDED: Kind(409, "Already refunded"),
     RefusalCode.CART_OF_ANOTHER_HOLDER: Kind(409, "Cart of another holder"),
     RefusalCode.CART_OF_ANOTHER_SESSION: Kind(409, "Cart of another session"),
     RefusalCode.WAITING_PLACES_EXCEEDED: Kind(409, "Too many waitlist places"),

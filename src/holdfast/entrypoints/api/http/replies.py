@@ -27,6 +27,7 @@ from holdfast.domain.group.outcomes import (
     Outcome,
     Placed,
     Promoted,
+    RefundRecorded,
     Released,
     SeatsBlocked,
     Waiting,
@@ -104,7 +105,7 @@ def answer_of(outcome: AnyOutcome) -> object:
             return import_answer(outcome)
         case CheckoutStarted():
             return started_answer(outcome)
-        case Converted() | OrderCancelled():
+        case Converted() | OrderCancelled() | RefundRecorded():
             return order_answer(outcome.order)
         case AlreadyConverted():
             raise AssertionError("the order has to be read")

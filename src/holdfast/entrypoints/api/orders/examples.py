@@ -128,6 +128,11 @@ ORDER_REQUESTS: sale.Requests = (
         "one ticket",
         structs.CancelOrderRequest(ticket_ids=[sale.TICKETS[1]], reason="Bought one too many"),
     ),
+    ("the whole order", structs.RecordRefundRequest(refund_reference="re_3MtwBwLk")),
+    (
+        "one ticket",
+        structs.RecordRefundRequest(refund_reference="re_3MtwBwLk", ticket_ids=[sale.TICKETS[1]]),
+    ),
     ("paid", structs.DemoPaymentRequest(amount=9000, currency="EUR")),
     ("declined", structs.DemoPaymentRequest(amount=9000, currency="EUR", card="4000000000000002")),
 )

@@ -8,10 +8,16 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from holdfast.domain import refusals
-from holdfast.domain.group.outcomes import AlreadyConverted, Converted, OrderCancelled
+from holdfast.domain.group.outcomes import (
+    AlreadyConverted,
+    Converted,
+    OrderCancelled,
+    RefundRecorded,
+)
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId, TicketId
 from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
+from holdfast.domain.orders.record_refund import RecordRefund
 from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money, metadata_of
@@ -177,7 +183,7 @@ async def _reply_to_sale(context: Context, call: Call, answer: Answer, show: Sho
     thread, to keep the event loop free."""
     done = answer.outcome if answer.body is None else None
     if (
-        isinstance(done, Converted | OrderCancelled)
+        isinstance(done, Converted | OrderCancelled | RefundRecorded)
         and len(done.order.tickets) > answers.TICKETS_WRITTEN_AT_ONCE_MAX
     ):
         organization_id = call.principal.organization_id
@@ -238,6 +244,22 @@ async def cancel_order(context: Context, call: Call, body: structs.CancelOrderRe
         replace(call.origin, reason=body.reason),
         body.refund_reference,
         body.version,
+        key,
+    )
+    answer = await context.engine.answer(command, partial(render, call) if key else None)
+    return await _reply_to_sale(context, call, answer, answer_of)
+
+
+async def record_refund(context: Context, call: Call, body: structs.RecordRefundRequest) -> Reply:
+    ticket_ids = tuple(body.ticket_ids or ())
+    _refuse_doubled("ticket_ids", ticket_ids, "This ticket is listed twice")
+    key = idempotency_of(call, call.idempotency_key, body)
+    command = RecordRefund(
+        call.principal.organization_id,
+        OrderId(call.path_id),
+        body.refund_reference,
+        ticket_ids,
+        call.origin,
         key,
     )
     answer = await context.engine.answer(command, partial(render, call) if key else None)

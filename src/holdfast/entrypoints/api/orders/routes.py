@@ -137,6 +137,21 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
             _C.ORDER_CHANGED,
         ),
     ),
+    Route(
+        method="POST",
+        path="/api/orders/{order_id}/refunds",
+        attempt="order.refund_failed",
+        scope=Scope.ORDERS_CANCEL,
+        summary="Record the refund of void tickets",
+        description="For a refund that you made after the cancellation. Holdfast moves no money: "
+        "it keeps your payment provider's reference with each ticket, and never replaces it.",
+        returns="The order, with the reference at these tickets.",
+        handler=handlers.record_refund,
+        body=structs.RecordRefundRequest,
+        answer=answers.OrderAnswer,
+        not_found=refusals.order_not_found(),
+        refusals=(_C.TICKET_NOT_VOID, _C.ALREADY_REFUNDED, _C.INVALID_TICKET),
+    ),
 )
 
 # Served only with the demo payment provider.

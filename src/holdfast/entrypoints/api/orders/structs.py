@@ -188,6 +188,23 @@ class CancelOrderRequest(RequestShape, frozen=True):
     version: OrderVersion | None = None
 
 
+class RecordRefundRequest(RequestShape, frozen=True):
+    """Without `ticket_ids`, all void tickets without a reference get this one."""
+
+    refund_reference: RefundReference
+    ticket_ids: (
+        Annotated[
+            list[Annotated[TicketId, AN_ID]],
+            Meta(
+                min_length=1,
+                max_length=TICKETS_NAMED_MAX,
+                description="The refunded tickets; omit it for all void ones without a reference.",
+            ),
+        ]
+        | None
+    ) = None
+
+
 class OrdersQuery(CreatedQuery, frozen=True):
     """`hold_id` and `reference` find the order of a hold, `payment_reference` that of a payment,
     `ticket_code` that of a ticket, `event_id` and `session_id` the orders with a ticket for it."""

@@ -10,9 +10,11 @@ from holdfast.bootstrap.holds.desk import AmbiguousHold
 from holdfast.bootstrap.orders.desk import OrderDesk, UnknownRow, order_desk
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.amounts import written
-from holdfast.domain.group.outcomes import OrderCancelled
+from holdfast.domain.group.outcomes import OrderCancelled, Outcome, RefundRecorded
 from holdfast.domain.ids import SessionId, TicketId
 from holdfast.domain.orders.cancel_order import CancelOrder
+from holdfast.domain.orders.order import Order
+from holdfast.domain.orders.record_refund import RecordRefund
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import InvalidValue
 from holdfast.entrypoints.api.orders.answers import order_answer
@@ -29,7 +31,7 @@ from holdfast.services.orders.clearing import Cleared
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    orders = commands.add_parser("orders", help="cancel an order or some of its tickets")
+    orders = commands.add_parser("orders", help="cancel orders, and record their refunds")
     actions = orders.add_subparsers(title="actions", metavar="ACTION", required=True)
     cancel = actions.add_parser(
         "cancel",
@@ -37,25 +39,23 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Makes the tickets void and frees their places at once. Holdfast does not "
         "refund the money. Exit code 0: cancelled; 1: refused, or no such order; 2: wrong usage.",
     )
-    cancel.add_argument("order", help="its id, or the reference or id of one of its holds")
-    cancel.add_argument(
-        "--ticket",
-        dest="tickets",
-        type=uuid_argument,
-        action="append",
-        default=[],
-        metavar="ID",
-        help="cancel only this ticket; may be repeated",
-    )
+    _add_order(cancel, "cancel only this ticket; may be repeated")
     cancel.add_argument("--refund-reference", help="of the refund at your payment provider")
-    cancel.add_argument(
-        "--organization",
-        type=uuid_argument,
-        metavar="ID",
-        help="look only here; needed if several organizations have such an order",
-    )
     _add_common(cancel)
     cancel.set_defaults(run=cancel_order)
+    refund = actions.add_parser(
+        "refund",
+        help="record the refund of void tickets",
+        description="Keeps your payment provider's reference with the void tickets that have none. "
+        "Holdfast does not move the money. Exit code 0: recorded; 1: refused, or no such order; "
+        "2: wrong usage.",
+    )
+    _add_order(refund, "only of this ticket; may be repeated")
+    refund.add_argument(
+        "--refund-reference", required=True, help="of the refund at your payment provider"
+    )
+    _add_common(refund)
+    refund.set_defaults(run=refund_order)
     sessions = commands.add_parser("sessions", help="cancel a session with its holds and orders")
     actions = sessions.add_subparsers(title="actions", metavar="ACTION", required=True)
     cancel = actions.add_parser(
@@ -68,6 +68,25 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     cancel.add_argument("session", type=uuid_argument, help="its id")
     _add_common(cancel)
     cancel.set_defaults(run=cancel_session)
+
+
+def _add_order(action: argparse.ArgumentParser, about_tickets: str) -> None:
+    action.add_argument("order", help="its id, or the reference or id of one of its holds")
+    action.add_argument(
+        "--ticket",
+        dest="tickets",
+        type=uuid_argument,
+        action="append",
+        default=[],
+        metavar="ID",
+        help=about_tickets,
+    )
+    action.add_argument(
+        "--organization",
+        type=uuid_argument,
+        metavar="ID",
+        help="look only here; needed if several organizations have such an order",
+    )
 
 
 def _add_common(action: argparse.ArgumentParser) -> None:
@@ -83,7 +102,7 @@ def cancel_order(settings: Settings, options: argparse.Namespace) -> int:
         left = sum(not ticket.is_void for ticket in order.tickets)
         what = f"{len(asked)} of its {left}" if asked else f"its {left}"
         confirm(f"Order {order.id}: {what} ticket(s) become void at once. Cancel?", options)
-        try:
+        with _valid_usage():
             command = CancelOrder(
                 order.organization_id,
                 order.id,
@@ -92,21 +111,54 @@ def cancel_order(settings: Settings, options: argparse.Namespace) -> int:
                 options.refund_reference,
                 order.version,
             )
-        except InvalidValue as error:
-            raise CommandFailed(error.message) from None
-        outcome = desk.act(command)
-    if isinstance(outcome, Refusal):
-        raise CommandFailed(f"{outcome.message} ({outcome.code.value})")
+        outcome = _unrefused(desk.act(command))
     assert isinstance(outcome, OrderCancelled)
     if options.json:
-        answer = order_answer(outcome.order)
-        say(msgspec.json.format(msgspec.json.encode(answer)).decode())
+        _say_order(outcome.order)
     else:
         count, amount = len(outcome.ticket_ids), written(outcome.amount)
         status = outcome.order.status.value.replace("_", " ")
         say(f"Cancelled {count} ticket(s) of order {order.id}, which is now {status}.")
         say(f"Refund {amount} to the buyer.")
     return 0
+
+
+def refund_order(settings: Settings, options: argparse.Namespace) -> int:
+    with _desk(settings, "order") as desk:
+        order = desk.order(options.order, options.organization)
+        asked = tuple(map(TicketId, options.tickets))
+        reference = options.refund_reference
+        which = f"{len(asked)} void ticket(s)" if asked else "all void tickets without a refund"
+        confirm(f"Order {order.id}: record refund {reference} for {which}, for good?", options)
+        origin = desk.origin(options.reason)
+        with _valid_usage():
+            command = RecordRefund(order.organization_id, order.id, reference, asked, origin)
+        outcome = _unrefused(desk.act(command))
+    assert isinstance(outcome, RefundRecorded)
+    if options.json:
+        _say_order(outcome.order)
+    else:
+        count = len(outcome.ticket_ids)
+        say(f"Recorded refund {reference} for {count} ticket(s) of order {order.id}.")
+    return 0
+
+
+@contextmanager
+def _valid_usage() -> Iterator[None]:
+    try:
+        yield
+    except InvalidValue as error:
+        raise CommandFailed(error.message) from None
+
+
+def _unrefused(outcome: Outcome) -> Outcome:
+    if isinstance(outcome, Refusal):
+        raise CommandFailed(f"{outcome.message} ({outcome.code.value})")
+    return outcome
+
+
+def _say_order(order: Order) -> None:
+    say(msgspec.json.format(msgspec.json.encode(order_answer(order))).decode())
 
 
 def cancel_session(settings: Settings, options: argparse.Namespace) -> int:
