@@ -111,7 +111,7 @@ def test_the_admin_tells_of_a_failure_when_everything_fails(
     """No query succeeds, not even for the session, and no context processor works."""
     operator.raise_request_exception = False
     monkeypatch.setattr(admin.site, "each_context", _fail)
-    monkeypatch.setattr(Engine, "template_context_processors", (_fail,))
+    monkeypatch.setattr(Engine.get_default(), "template_context_processors", (_fail,))
     with connection.execute_wrapper(_fail):
         _assert_is_the_page_for_errors(operator.get("/admin/"))
     style = operator.get("/static/holdfast/error.css")
