@@ -118,6 +118,7 @@ def test_every_url_belongs_to_a_model_or_to_none(all_pages: list[Address]) -> No
     assert set(WITHOUT_A_PAGE) <= {each.name for each in all_pages}
 
 
+@pytest.mark.timeout(600)  # two dozen pages, three times each
 @pytest.mark.parametrize("model", MODELS)
 def test_the_pages_of_a_model_have_no_grave_fault(
     operator_at_axe: Visitor, all_pages: list[Address], model: str
