@@ -1,5 +1,6 @@
 """Chromium, driven by Playwright."""
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ import pytest
 from playwright.sync_api import (
     Browser,
     ConsoleMessage,
+    Locator,
     Page,
     Request,
     Response,
@@ -27,6 +29,8 @@ from tests.support.servers import RunningServer
 
 DESKTOP, PHONE = (1280, 900), (390, 844)
 TIMEOUT_MS = 120_000  # a busy machine takes half a minute to render the documentation
+# From the first control of the content. The menu has a link to pass over it.
+TABS_MAX = 20
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -124,6 +128,26 @@ class Visitor:
             "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
         )
         assert content <= window, f"{content} px of content in a {window} px window"
+
+
+def skip_menu(page: Page) -> None:
+    """Pass over the menu with the keyboard alone."""
+    link = page.get_by_role("link", name="Skip to the content")
+    page.wait_for_load_state()
+    page.keyboard.press("Tab")
+    expect(link).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("#content$"))
+
+
+def tab_to(control: Locator, tabs_max: int = TABS_MAX, key: str = "Tab") -> None:
+    """Move the focus with the keyboard alone until this control has it."""
+    expect(control).to_be_visible()
+    for _ in range(tabs_max):
+        if control.evaluate("control => control === document.activeElement"):
+            return
+        control.page.keyboard.press(key)
+    raise AssertionError(f"{tabs_max} tabs do not reach it")
 
 
 def _is_from(netloc: str, url: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import DESKTOP, PHONE, TIMEOUT_MS, Visitor
+from tests.browser.conftest import DESKTOP, PHONE, TIMEOUT_MS, Visitor, skip_menu, tab_to
 from tests.browser.test_pages import DEVICES, log_in, picture
 from tests.support.people import PASSWORD, add_staff
 from tests.support.platform import Hall, Platform
@@ -141,9 +141,8 @@ def test_seats_are_unblocked_by_keyboard_alone(
     enter(visitor, server, platform, hall)
     page = visitor.page
     press = page.keyboard.press
-    page.get_by_role("button", name="Zoom out").focus()
-    press("Tab")
-    expect(seat(page, 1, 1)).to_be_focused()
+    skip_menu(page)
+    tab_to(seat(page, 1, 1))
     expect(page.locator(".hall-ring")).to_be_visible()
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"):
         press(key)
@@ -165,7 +164,8 @@ def test_seats_are_unblocked_by_keyboard_alone(
     expect(page.get_by_role("button", name="Unblock 3 seats")).to_be_focused()
     press("Enter")
     expect(page.get_by_text("Puts 3 seats back on sale: Stalls 2 4, 5, 6.")).to_be_visible()
-    page.get_by_label("Reason").focus()
+    skip_menu(page)
+    tab_to(page.get_by_label("Reason"))
     page.keyboard.type("Camera moved")
     press("Tab")
     press("Enter")

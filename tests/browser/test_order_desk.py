@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import DESKTOP, PHONE, Visitor
-from tests.browser.test_hold_desk import look, tab_to
+from tests.browser.conftest import DESKTOP, PHONE, Visitor, skip_menu, tab_to
+from tests.browser.test_hold_desk import look
 from tests.browser.test_pages import log_in
 from tests.support.people import PASSWORD, add_staff
 from tests.support.platform import Platform, new_platform
@@ -124,14 +124,16 @@ def test_an_order_is_cancelled_with_the_keyboard_alone(
 ) -> None:
     page = desk.page
     open_order(desk, order)
-    tab_to(page, "Cancel order or tickets")
+    skip_menu(page)
+    tab_to(page.get_by_role("link", name="Cancel order or tickets"))
     page.keyboard.press("Enter")
     expect(page.get_by_text("This cannot be undone.")).to_be_visible()
-    tab_to(page, "is_whole")
+    skip_menu(page)
+    tab_to(page.get_by_label("All tickets"))
     page.keyboard.press("Space")
-    tab_to(page, "reason")
+    tab_to(page.get_by_label("Reason"))
     page.keyboard.type("Ann fell ill")
-    tab_to(page, "Cancel these tickets")
+    tab_to(page.get_by_role("button", name="Cancel these tickets"))
     page.keyboard.press("Enter")
     expect(page.get_by_text("Cancelled 3 tickets.")).to_be_visible()
     assert states(platform, order) == ["void"] * 3

@@ -28,6 +28,19 @@ def picture(visitor: Visitor, tmp_path: Path, name: str) -> None:
     visitor.page.screenshot(path=tmp_path / f"{name}.png", full_page=True)
 
 
+def locked_out(owner_url: str) -> str:
+    """The name of somebody who gave too many wrong passwords."""
+    name = f"locked-out-{uuid4().hex[:8]}"
+    with psycopg.connect(owner_url) as owner:
+        owner.execute(
+            "INSERT INTO axes_accessattempt (username, ip_address, user_agent, get_data, post_data,"
+            " http_accept, path_info, failures_since_start, attempt_time)"
+            " VALUES (%s, '127.0.0.1', '', '', '', '', '', 5, now())",
+            [name],
+        )
+    return name
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_the_documentation_shows_every_operation(
     visitor: Visitor, tmp_path: Path, device: str
@@ -92,14 +105,7 @@ def test_a_wrong_password_is_refused(visitor: Visitor, operator: str) -> None:
 def test_a_locked_out_operator_sees_for_how_long(
     visitor: Visitor, server: RunningServer, tmp_path: Path
 ) -> None:
-    name = f"locked-out-{uuid4().hex[:8]}"
-    with psycopg.connect(server.database_url) as owner:
-        owner.execute(
-            "INSERT INTO axes_accessattempt (username, ip_address, user_agent, get_data, post_data,"
-            " http_accept, path_info, failures_since_start, attempt_time)"
-            " VALUES (%s, '127.0.0.1', '', '', '', '', '', 5, now())",
-            [name],
-        )
+    name = locked_out(server.database_url)
     for device, size in DEVICES.items():
         visitor.resize(size)
         log_in(visitor, name, PASSWORD)

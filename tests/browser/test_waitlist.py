@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Visitor
+from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Visitor, skip_menu, tab_to
 from tests.browser.test_pages import log_in, picture
 from tests.support.platform import Platform
 
@@ -84,11 +84,13 @@ def test_a_party_is_promoted_by_keyboard_alone(
 ) -> None:
     log_in(visitor, operator, PASSWORD)
     visitor.visit(waitlist.path)
-    link = visitor.page.get_by_role("link", name=f"Promote {waitlist.reference(waitlist.bob)}")
-    _tab_to(visitor, link.get_attribute("href") or "")
+    skip_menu(visitor.page)
+    reference = waitlist.reference(waitlist.bob)
+    tab_to(visitor.page.get_by_role("link", name=f"Promote {reference}"))
     visitor.page.keyboard.press("Enter")
     expect(visitor.page).to_have_url(re.compile("/promote/$"))
-    _tab_to_reason(visitor)
+    skip_menu(visitor.page)
+    tab_to(visitor.page.get_by_label("Reason"))
     visitor.page.keyboard.type("She stands at the box office")
     visitor.page.keyboard.press("Tab")
     expect(visitor.page.get_by_role("button", name="Promote now")).to_be_focused()
@@ -106,23 +108,3 @@ def test_a_refusal_is_shown_in_words(visitor: Visitor, operator: str, waitlist: 
     visitor.page.get_by_role("button", name="Promote now").click()
     expect(visitor.page.get_by_role("alert")).to_have_text("Only 2 ticket(s) available.")
     assert waitlist.status(waitlist.ann) == "waiting"
-
-
-TABS_MAX = 80
-
-
-def _tab_to(visitor: Visitor, address: str) -> None:
-    """Press Tab until the link with this address has the focus."""
-    for _ in range(TABS_MAX):
-        visitor.page.keyboard.press("Tab")
-        if visitor.page.evaluate("document.activeElement.getAttribute('href')") == address:
-            return
-    pytest.fail(f"{address} cannot be reached by keyboard")
-
-
-def _tab_to_reason(visitor: Visitor) -> None:
-    for _ in range(TABS_MAX):
-        visitor.page.keyboard.press("Tab")
-        if visitor.page.evaluate("document.activeElement.name") == "reason":
-            return
-    pytest.fail("the reason cannot be reached by keyboard")

@@ -18,6 +18,7 @@ from uuid_utils.compat import uuid7
 from holdfast.entrypoints.admin import snapshots
 from tests.pages.sales import Sale, insert, new_sale
 from tests.pages.staff import browser_of, hire
+from tests.pages.test_history import mark_all_relayed
 
 # Its modules have models, which need Django: they are imported once it is set up.
 DASHBOARD = "holdfast.entrypoints.admin.dashboard"
@@ -204,6 +205,25 @@ def test_duties_show_whether_they_keep_up(
     text = own
     assert re.search(r"Reaper expires holds and warns buyers [1-9]\d* h late Promoter", text)
     assert "due" not in text, "numbers of other organizations are for operators"
+
+
+def test_the_relay_is_late_while_facts_wait_for_the_broker(
+    client: Client, operator: Client, sale: Sale
+) -> None:
+    relay = "Relay publishes facts to the broker"
+    sale.owner.execute("DELETE FROM relay_cursor")
+    assert f"{relay} not running" in cards(client, sale)
+    sale.place()
+    mark_all_relayed(sale)
+    assert re.search(rf"{relay} on time 0 facts due, last active \d", cards(operator, sale))
+    hold_id = sale.place()
+    sale.owner.execute(
+        "UPDATE outbox SET occurred_at = now() - interval '2 hours' WHERE hold_id = %s", [hold_id]
+    )
+    assert re.search(rf"{relay} 2 h late \d+ facts? due, last active \d", cards(operator, sale))
+    own = cards(client, sale)
+    assert f"{relay} 2 h late" in own
+    assert "due" not in own, "numbers of other organizations are for operators"
 
 
 def test_people_see_only_their_own_organizations(

@@ -3,8 +3,13 @@
 import re
 import runpy
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.db import connection
+from django.template import Engine
 from django.test import Client, RequestFactory
 
 from holdfast.bootstrap import django_settings
@@ -70,6 +75,47 @@ def test_a_failure_shows_no_detail(browser: Client) -> None:
     answer = server_error(RequestFactory().get("/"))
     assert answer.status_code == 500
     assert "Something went wrong" in answer.content.decode()
+
+
+SECRET = "postgresql://holdfast:hunter2@db"
+
+
+def _fail(*_: object, **__: object) -> NoReturn:
+    raise RuntimeError(SECRET)
+
+
+def _assert_is_the_page_for_errors(answer: Any) -> None:
+    text = answer.content.decode()
+    assert answer.status_code == 500
+    assert "This is not your fault." in text
+    assert 'href="/static/holdfast/error.css"' in text
+    assert "pages.css" not in text, "the look of the public pages"
+    for detail in (SECRET, "RuntimeError", "Traceback", "hunter2", "/admin/holdfast/"):
+        assert detail not in text
+
+
+def test_a_failing_page_of_the_admin_has_its_look_and_shows_no_detail(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator.raise_request_exception = False
+    assert operator.get("/admin/holdfast/event/").status_code == 200
+    page = admin.site.get_model_admin(apps.get_model("holdfast.event"))
+    monkeypatch.setattr(type(page), "get_queryset", _fail)
+    _assert_is_the_page_for_errors(operator.get("/admin/holdfast/event/"))
+    _assert_is_the_page_for_errors(operator.post("/admin/holdfast/event/"))
+
+
+def test_the_admin_tells_of_a_failure_when_everything_fails(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No query succeeds, not even for the session, and no context processor works."""
+    operator.raise_request_exception = False
+    monkeypatch.setattr(admin.site, "each_context", _fail)
+    monkeypatch.setattr(Engine.get_default(), "template_context_processors", (_fail,))
+    with connection.execute_wrapper(_fail):
+        _assert_is_the_page_for_errors(operator.get("/admin/"))
+    style = operator.get("/static/holdfast/error.css")
+    assert style.status_code == 200
 
 
 def test_a_foreign_host_name_is_refused(browser: Client) -> None:

@@ -185,7 +185,10 @@ UNFOLD = {
     "SITE_SUBHEADER": "Admin, all times in UTC",
     "SITE_SYMBOL": "confirmation_number",
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _icon}],
-    "STYLES": [lambda request: static("holdfast/find.css")],
+    "STYLES": [
+        lambda request: static("holdfast/find.css"),
+        lambda request: static("holdfast/skip.css"),
+    ],
     "SCRIPTS": [lambda request: static("holdfast/find.js")],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,

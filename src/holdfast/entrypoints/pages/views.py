@@ -65,8 +65,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Rendered without context processors, which may be the cause of the error."""
-    shown = {"is_admin": request.path_info.startswith("/admin/"), "at": timezone.now()}
-    return HttpResponse(render_to_string("pages/server_error.html", shown), status=500)
+    look = "holdfast" if request.path_info.startswith("/admin/") else "pages"
+    text = render_to_string(f"{look}/server_error.html", {"at": timezone.now()})
+    return HttpResponse(text, status=500)
 
 
 def _problem(request: HttpRequest, status: int, title: str, what: str, advice: str) -> HttpResponse:

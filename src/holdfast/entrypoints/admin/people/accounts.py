@@ -68,7 +68,7 @@ class PersonAdmin(DjangoUserAdmin, UnfoldAdmin):
     )
     fieldsets = (
         (None, {"fields": ("username", "password", "email", ("first_name", "last_name"))}),
-        ("Rights", {"fields": (("is_active", "is_staff", "is_superuser"), "organizations")}),
+        ("Rights", {"fields": ("is_active", "is_staff", "is_superuser", "organizations")}),
         (
             "Log-ins",
             {"fields": (("last_login", "date_joined"), "two_factor", "actions_offered")},
