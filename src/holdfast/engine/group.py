@@ -298,6 +298,9 @@ def _lock_and_read(
         ],
         carts=[footprint.cart for _, footprint in planned if footprint.cart is not None],
         orders=survey.orders,
+        parties={
+            key: count for pending, _ in planned for key, count in pending.learnt.parties.items()
+        },
     )
     ledger = group.lock_and_read(wanted, wait_for)
     ledger.seatings = {**survey.seatings, **ledger.seatings}

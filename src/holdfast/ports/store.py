@@ -35,6 +35,7 @@ from holdfast.domain.orders.cancellation import Cancellation
 from holdfast.domain.orders.facts import cancellation_audit, cancellation_facts, ticket_facts
 from holdfast.domain.orders.order import Attendee, Checkout, Order
 from holdfast.domain.values import EmailAddress
+from holdfast.domain.waitlist.queues import QueueKey
 
 # StoreError
 # |-- StoreUnavailable   unreachable or unable to serve; nothing was committed
@@ -197,6 +198,8 @@ class Wanted:
     attendees: Sequence[tuple[OrganizationId, Attendee]] = ()
     # Sessions whose seats were surveyed: they are read again under the lock of their waitlist.
     seatings: frozenset[SessionKey] = frozenset()
+    # Queues of which more parties are read than usual.
+    parties: Mapping[QueueKey, int] = field(default_factory=dict)
 
 
 class Group(Protocol):
