@@ -342,6 +342,7 @@ def _decide_all(
         or verdicts.seat_transitions
         or verdicts.cancellations
         or verdicts.recorded
+        or verdicts.entries
         or is_dirty
     ):
         group.write_and_commit(
@@ -353,6 +354,7 @@ def _decide_all(
                 verdicts.checkouts,
                 verdicts.orders,
                 verdicts.cancellations,
+                verdicts.entries,
             )
         )
 

@@ -113,6 +113,8 @@ class GroupWrites:
     checkouts: Sequence[Checkout] = ()
     orders: Sequence[Order] = ()
     cancellations: Sequence[Cancellation] = ()
+    # Entries of the audit that no change implies.
+    entries: Sequence[AuditRecord] = ()
 
     def witness(self) -> Witness | None:
         """A row that exists in this version only if the group has committed."""
@@ -177,6 +179,7 @@ class GroupWrites:
         for transition in self.transitions:
             yield from audit_of(transition, self.event_of)
         yield from map(seat_audit, self.seat_transitions)
+        yield from self.entries
 
 
 @immutable

@@ -51,7 +51,7 @@ def settle(
 ) -> list[Transition]:
     """Promote every party that can be served, or end the waitlist if the sale is over or the
     session has started. Each step is applied to the ledger at once because the next depends on it.
-    `origin` is that of the command that caused this. `is_last_look` is for the promoter: nobody
+    `origin` is that of the command that caused this. `is_last_look` is for `PromoteWaiting`: nobody
     looks further after it. `findings` gets the obstacle of each party that is not served."""
     waitlist = ledger.waitlists.get(session_key)
     if waitlist is None:
@@ -60,9 +60,10 @@ def settle(
     if not waitlist:
         return []
     session = ledger.sessions[session_key]
-    # The reason was given for what freed the places.
-    origin = replace(origin, actor=ACTOR, reason=None)
     closed = closed_by(session, ledger.now)
+    if closed is not None or not is_last_look or origin.reason is None:
+        # A reason was given for what freed the places, not for serving the waitlist.
+        origin = replace(origin, actor=ACTOR, reason=None)
     if closed is not None:
         return _end_waitlist(ledger, waitlist, origin) if closed.ends_waitlist else []
     claims = Claims(session)
