@@ -115,7 +115,11 @@ def test_a_withdrawn_type_does_not_stop_the_sale_of_another(
     placed(engine, venue.place(("adult", 3)))
 
 
-def test_a_sold_out_type_does_not_stop_the_sale_of_another(world: World, engine: Admission) -> None:
+def test_a_sold_out_type_does_not_stop_the_sale_of_another(
+    world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All who wait for it need not be read."""
+    monkeypatch.setattr(queues, "LOOK_AHEAD_MAX", LOOK_AHEAD)
     venue = world.build(
         Plan(
             {"vip": 1, "venue": 9},

@@ -169,6 +169,8 @@ def test_seats_left_at_the_start_are_sold_before_the_waitlist_has_ended(
     world.start_session(venue)
     placed(engine, venue.fill("basket", {"a": ("seat", 1)}))
     placed(engine, venue.seats("Stalls A 4", holder=a_person(2)))
+    refusal = refused(engine, venue.fill("basket", {"a": ("seat", 4)}))
+    assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
     assert statuses(world, venue, [first]) == ["waiting"]
     changed(engine, venue.fill("basket", {"a": ("seat", 2)}))
 
