@@ -260,3 +260,15 @@ def test_who_served_the_waitlist_is_recorded_with_the_reason(
     assert [entry.actor for entry in world.audit(venue) if entry.action == "hold.promoted"] == [
         "operator:ann" if is_served else "waitlist"
     ], "another reason was given for what freed the places"
+
+
+def test_the_end_of_a_waitlist_has_no_reason(world: World, engine: Admission) -> None:
+    """Though somebody gave one for serving it."""
+    venue = club(world)
+    sold_out(engine, venue, 4)
+    (first,) = join_waitlist(engine, venue, 2)
+    world.end_sale(venue)
+    promoted(engine, replace(venue.promote(), origin=OPERATOR))
+    ended, _ = sorted(world.audit(venue)[-2:])
+    assert ended == ("hold.cancelled", first.id, "waitlist", "waiting", "cancelled", None)
+    assert sum(new.get("reason") is not None for new in world.audit_values(venue)) == 1
