@@ -5,6 +5,7 @@ import time
 import pytest
 
 from holdfast.domain.group.footprint import Resource, ResourceKind
+from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import Decision, NeedsMore
 from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
@@ -48,11 +49,12 @@ def test_a_group_reads_enough_parties_for_each_of_its_commands(
     queue = ((venue.organization_id, venue.session_id), venue.organization_id)
     wanted: list[Wanted] = []
     lock_and_read = MemoryGroup.lock_and_read
-    monkeypatch.setattr(
-        MemoryGroup,
-        "lock_and_read",
-        lambda group, want, wait: wanted.append(want) or lock_and_read(group, want, wait),
-    )
+
+    def recorded(group: MemoryGroup, want: Wanted, wait_for: Resource | None) -> Ledger:
+        wanted.append(want)
+        return lock_and_read(group, want, wait_for)
+
+    monkeypatch.setattr(MemoryGroup, "lock_and_read", recorded)
     asked = [pending(venue.place(("standing", 1))) for _ in counts]
     for each, count in zip(asked, counts, strict=True):
         each.learnt = NeedsMore(parties={queue: count})
