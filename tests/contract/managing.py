@@ -31,8 +31,8 @@ class Manager(Protocol):
         """Remove the start of the sale."""
         ...
 
-    def start_session(self, venue: Venue) -> None:
-        """Set the start of the session to a second ago."""
+    def start_session(self, venue: Venue, in_seconds: int = -1) -> None:
+        """Set the start of the session, by default to a second ago."""
         ...
 
     def set_policy(self, venue: Venue, policy: HoldPolicy) -> None: ...
@@ -65,9 +65,10 @@ class MemoryManager:
     def resume_sale(self, venue: Venue) -> None:
         self._change_sale(venue, lambda sale: replace(sale, starts_at=None))
 
-    def start_session(self, venue: Venue) -> None:
+    def start_session(self, venue: Venue, in_seconds: int = -1) -> None:
         session = self.store.sessions[venue.organization_id, venue.session_id]
-        self._put(replace(session, starts_at=self.store.clock() - A_SECOND))
+        start = self.store.clock() + timedelta(seconds=in_seconds)
+        self._put(replace(session, starts_at=start))
 
     def set_policy(self, venue: Venue, policy: HoldPolicy) -> None:
         self._change_offers(
@@ -129,12 +130,12 @@ class PostgresManager:
     def resume_sale(self, venue: Venue) -> None:
         self._change_event(venue, "sale_starts_at = NULL")
 
-    def start_session(self, venue: Venue) -> None:
+    def start_session(self, venue: Venue, in_seconds: int = -1) -> None:
         with self.connected() as connection, connection.transaction():
             connection.execute(
-                "UPDATE session SET starts_at = clock_timestamp() - interval '1 second'"
+                "UPDATE session SET starts_at = clock_timestamp() + %s"
                 " WHERE organization_id = %s AND id = %s",
-                [venue.organization_id, venue.session_id],
+                [timedelta(seconds=in_seconds), venue.organization_id, venue.session_id],
             )
             self._next_version(connection, venue)
 

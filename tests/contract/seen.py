@@ -27,7 +27,7 @@ class AuditSeen(NamedTuple):
     hold_id: HoldId | None
     actor: str
     old_status: str | None
-    new_status: str
+    new_status: str | None
     seat_id: SeatId | None = None
 
 

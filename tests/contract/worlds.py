@@ -217,7 +217,7 @@ class MemoryWorld(_World, MemoryManager):
                 row.hold_id,
                 row.origin.actor,
                 str(row.old["status"]) if row.old else None,
-                str(row.new["status"]),
+                str(row.new["status"]) if "status" in row.new else None,
                 row.seat_id,
             )
             for row in self.store.audit

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from holdfast.domain.group.footprint import Resource, ResourceKind
+from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import Decision, NeedsMore
 from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
@@ -13,6 +14,7 @@ from holdfast.engine.limits import FRUITLESS_ROUNDS_MAX, ROUNDS_MAX, SAME_KEY_WA
 from holdfast.ports.store import Wanted
 from tests.contract.worlds import MemoryWorld
 from tests.engine.test_weights import outcome_of, pending
+from tests.support.memory.group import MemoryGroup
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,28 @@ def test_a_command_that_never_has_its_locks_is_refused(
     outcome = outcome_of(asked)
     assert isinstance(outcome, Refusal)
     assert outcome.code is RefusalCode.SERVICE_UNAVAILABLE
+
+
+@pytest.mark.parametrize("counts", [(2, 5), (5, 2)])
+def test_a_group_reads_enough_parties_for_each_of_its_commands(
+    counts: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = MemoryWorld()
+    venue = world.venue({"floor": 10}, {"standing": ("floor",)})
+    queue = ((venue.organization_id, venue.session_id), venue.organization_id)
+    wanted: list[Wanted] = []
+    lock_and_read = MemoryGroup.lock_and_read
+
+    def recorded(group: MemoryGroup, want: Wanted, wait_for: Resource | None) -> Ledger:
+        wanted.append(want)
+        return lock_and_read(group, want, wait_for)
+
+    monkeypatch.setattr(MemoryGroup, "lock_and_read", recorded)
+    asked = [pending(venue.place(("standing", 1))) for _ in counts]
+    for each, count in zip(asked, counts, strict=True):
+        each.learnt = NeedsMore(parties={queue: count})
+    GroupRunner(world.store.connect(), []).run(asked)
+    assert [each.parties for each in wanted] == [{queue: 5}]
 
 
 def test_a_repeated_request_waits_for_the_first_for_a_limited_time(

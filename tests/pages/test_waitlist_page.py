@@ -326,6 +326,12 @@ def test_the_waitlist_is_served_in_order(operator: Client, desk: Desk) -> None:
     )
     operator.post(desk.action("serve"), reason(), follow=True)
     assert (desk.status(desk.ann), desk.status(desk.bob)) == ("active", "active")
+    recorded = desk.sale.owner.execute(
+        "SELECT actor || ' ' || (new ->> 'reason') FROM audit"
+        " WHERE session_id = %s AND action = 'waitlist.served'",
+        [desk.sale.session_id],
+    ).fetchall()
+    assert recorded == [("operator:head-of-desk She called the box office",)] * 2
 
 
 @pytest.mark.parametrize("role", ["support", "manager", "owner"])

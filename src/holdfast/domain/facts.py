@@ -274,6 +274,13 @@ def seat_audit(transition: SeatTransition) -> AuditRecord:
     )
 
 
+def serving_audit(session_key: SessionKey, origin: Origin) -> AuditRecord:
+    """The record of a person's request to serve a waitlist, whether or not anybody was served."""
+    organization_id, session_id = session_key
+    about = (organization_id, "waitlist.served", None, None, session_id)
+    return AuditRecord(*about, (), None, None, origin, None, {"reason": origin.reason})
+
+
 def fact_payload(transition: Transition) -> dict[str, JsonValue]:
     """The payload of the fact, without fields that have no value. Only hold.created has the e-mail
     address and the metadata. The end of a hold has a reason if an operator ended it."""

@@ -6,7 +6,7 @@ rows are locked) or to be run again (it needs more locks).
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ParamSpec
 from uuid import UUID
@@ -26,6 +26,7 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.ids import SessionId
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.waitlist.queues import QueueKey
 from holdfast.engine.limits import (
     ATTEMPTS_MAX,
     FRUITLESS_ROUNDS_MAX,
@@ -298,10 +299,20 @@ def _lock_and_read(
         ],
         carts=[footprint.cart for _, footprint in planned if footprint.cart is not None],
         orders=survey.orders,
+        parties=_most_parties(pending for pending, _ in planned),
     )
     ledger = group.lock_and_read(wanted, wait_for)
     ledger.seatings = {**survey.seatings, **ledger.seatings}
     return ledger
+
+
+def _most_parties(pendings: Iterable[Pending]) -> dict[QueueKey, int]:
+    """How many parties of each waitlist queue to read, so that it is enough for every command."""
+    wanted: dict[QueueKey, int] = {}
+    for pending in pendings:
+        for key, count in pending.learnt.parties.items():
+            wanted[key] = max(count, wanted.get(key, 0))
+    return wanted
 
 
 def _is_current(footprint: Footprint, ledger: Ledger, survey: Survey) -> bool:
@@ -339,6 +350,7 @@ def _decide_all(
         or verdicts.seat_transitions
         or verdicts.order_changes
         or verdicts.recorded
+        or verdicts.entries
         or is_dirty
     ):
         group.write_and_commit(
@@ -350,6 +362,7 @@ def _decide_all(
                 verdicts.checkouts,
                 verdicts.orders,
                 verdicts.order_changes,
+                verdicts.entries,
             )
         )
 

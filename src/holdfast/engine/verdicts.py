@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from holdfast.domain import refusals
+from holdfast.domain.facts import AuditRecord, serving_audit
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import Resource
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
@@ -44,6 +45,7 @@ class Verdicts:
     orders: list[Order] = field(default_factory=list)
     order_changes: list[OrderChange] = field(default_factory=list)
     recorded: list[tuple[IdempotencyKey, RecordedAnswer]] = field(default_factory=list)
+    entries: list[AuditRecord] = field(default_factory=list)
 
 
 def decide_one(
@@ -98,6 +100,9 @@ def decide_one(
     if outcome is not decision.outcome and pending.render is not None:
         body = pending.render(outcome)
     verdicts.answers.append((pending, Answer(outcome, body)))
+    served, origin = pending.command.promotes, pending.command.origin
+    if served is not None and origin.reason is not None:
+        verdicts.entries.append(serving_audit(served, origin))
     if key is not None:
         _record(ledger, key, outcome, body, verdicts)
 

@@ -36,6 +36,7 @@ from holdfast.domain.orders.facts import cancellation_facts, order_audit, ticket
 from holdfast.domain.orders.order import Attendee, Checkout, Order
 from holdfast.domain.orders.order_change import OrderChange
 from holdfast.domain.values import EmailAddress
+from holdfast.domain.waitlist.queues import QueueKey
 
 # StoreError
 # |-- StoreUnavailable   unreachable or unable to serve; nothing was committed
@@ -113,6 +114,8 @@ class GroupWrites:
     checkouts: Sequence[Checkout] = ()
     orders: Sequence[Order] = ()
     order_changes: Sequence[OrderChange] = ()
+    # Entries of the audit that no change implies.
+    entries: Sequence[AuditRecord] = ()
 
     def witness(self) -> Witness | None:
         """A row that exists in this version only if the group has committed."""
@@ -181,6 +184,7 @@ class GroupWrites:
         for transition in self.transitions:
             yield from audit_of(transition, self.event_of)
         yield from map(seat_audit, self.seat_transitions)
+        yield from self.entries
 
 
 @immutable
@@ -202,6 +206,8 @@ class Wanted:
     attendees: Sequence[tuple[OrganizationId, Attendee]] = ()
     # Sessions whose seats were surveyed: they are read again under the lock of their waitlist.
     seatings: frozenset[SessionKey] = frozenset()
+    # Queues of which more parties are read than usual.
+    parties: Mapping[QueueKey, int] = field(default_factory=dict)
 
 
 class Group(Protocol):

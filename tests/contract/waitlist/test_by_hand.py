@@ -1,5 +1,6 @@
 """An operator promotes one party, in turn or out of turn, on every store."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -21,7 +22,7 @@ from tests.contract.asking import (
     waiting,
 )
 from tests.contract.seen import World
-from tests.contract.venues import STRANGER
+from tests.contract.venues import OPERATOR, STRANGER
 from tests.contract.waitlist.test_explanations import close, hall
 from tests.contract.waitlist.test_fairness import hold_of, house, wait_for
 from tests.contract.waitlist.test_waitlist import (
@@ -236,3 +237,38 @@ def test_a_draft_is_not_reopened_by_a_promotion(world: World, engine: Admission)
     ask(engine, venue.release(held.id))
     promoted(engine, venue.promote())
     assert statuses(world, venue, queue) == ["waiting"]
+
+
+@pytest.mark.parametrize("is_served", [True, False])
+def test_who_served_the_waitlist_is_recorded_with_the_reason(
+    world: World, engine: Admission, *, is_served: bool
+) -> None:
+    venue = club(world)
+    (held,) = sold_out(engine, venue, 4)
+    (first,) = join_waitlist(engine, venue, 2)
+    if is_served:
+        world.set_total(venue, "floor", 6)
+    entries = len(world.audit(venue))
+    promoted(engine, replace(venue.promote(), origin=OPERATOR))
+    found = world.audit(venue)[entries:]
+    made = [("hold.promoted", first.id, "operator:ann", "waiting", "active", None)]
+    served = ("waitlist.served", None, "operator:ann", None, None, None)
+    assert Counter(found) == Counter([served, *(made if is_served else ())])
+    reasons = [new["reason"] for new in world.audit_values(venue)[entries:]]
+    assert reasons == [OPERATOR.reason] * len(found)
+    ask(engine, replace(venue.release_as_operator(held.id), origin=OPERATOR))
+    assert [entry.actor for entry in world.audit(venue) if entry.action == "hold.promoted"] == [
+        "operator:ann" if is_served else "waitlist"
+    ], "another reason was given for what freed the places"
+
+
+def test_the_end_of_a_waitlist_has_no_reason(world: World, engine: Admission) -> None:
+    """Though somebody gave one for serving it."""
+    venue = club(world)
+    sold_out(engine, venue, 4)
+    (first,) = join_waitlist(engine, venue, 2)
+    world.end_sale(venue)
+    promoted(engine, replace(venue.promote(), origin=OPERATOR))
+    ended, _ = sorted(world.audit(venue)[-2:])
+    assert ended == ("hold.cancelled", first.id, "waitlist", "waiting", "cancelled", None)
+    assert sum(new.get("reason") is not None for new in world.audit_values(venue)) == 1

@@ -5,7 +5,7 @@ import pytest
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.waitlist.obstacles import Explanation, Obstacle, Shortage
 from holdfast.engine import Admission
-from tests.contract.asking import ask, explained, placed, promoted, refused, waiting
+from tests.contract.asking import ask, changed, explained, placed, promoted, refused, waiting
 from tests.contract.seen import World
 from tests.contract.venues import STRANGER, Hall, Plan
 from tests.contract.waitlist.test_explanations import close
@@ -183,3 +183,46 @@ def test_a_buyer_who_joins_anew_is_last(world: World, engine: Admission) -> None
     again = waiting(engine, venue.place(("standing", 1), holder=a_person(0)))
     ask(engine, venue.release(bob.id))
     assert statuses(world, venue, [again, ann]) == ["active", "cancelled"]
+
+
+def test_places_left_at_the_start_are_sold_before_the_waitlist_has_ended(
+    world: World, engine: Admission
+) -> None:
+    """The promoter ends it, some parties at a time."""
+    venue = club(world)
+    sold_out(engine, venue, 1)
+    (first,) = join_waitlist(engine, venue, 4)
+    world.start_session(venue)
+    placed(engine, venue.fill("basket", {"a": ("standing", 1)}))
+    assert statuses(world, venue, [first]) == ["waiting"]
+    changed(engine, venue.fill("basket", {"a": venue.some("standing", 9, at_least=2)}))
+    assert world.pool(venue.pools["floor"]).free == 0
+
+
+def test_seats_left_at_the_start_are_sold_before_the_waitlist_has_ended(
+    world: World, engine: Admission
+) -> None:
+    venue = world.build(Plan({}, {}, POLICY, Hall({"Stalls": {"A": 4}}, {"seat": ()})))
+    placed(engine, venue.seats("Stalls A 1", holder=STRANGER))
+    first = waiting(engine, venue.place(("seat", 4), holder=a_person(1)))
+    world.start_session(venue)
+    placed(engine, venue.fill("basket", {"a": ("seat", 1)}))
+    placed(engine, venue.seats("Stalls A 4", holder=a_person(2)))
+    refusal = refused(engine, venue.fill("basket", {"a": ("seat", 4)}))
+    assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
+    assert statuses(world, venue, [first]) == ["waiting"]
+    changed(engine, venue.fill("basket", {"a": ("seat", 2)}))
+
+
+def test_a_party_keeps_waiting_when_the_session_is_postponed(
+    world: World, engine: Admission
+) -> None:
+    venue = club(world)
+    (held,) = sold_out(engine, venue, 4)
+    world.start_session(venue, in_seconds=60)
+    (first,) = join_waitlist(engine, venue, 1)
+    world.start_session(venue, in_seconds=7200)
+    world.let_pass(venue, 120)
+    ask(engine, venue.expire(first.id))
+    ask(engine, venue.release(held.id))
+    assert statuses(world, venue, [first]) == ["active"]

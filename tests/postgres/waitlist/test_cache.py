@@ -19,7 +19,7 @@ from holdfast.domain.group.footprint import Needs
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import SessionKey
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist, queue_id_of
 from holdfast.ports.privacy.addresses import Addresses
 from holdfast.ports.store import CommitState, CommitUnknown, Rejected
 from tests.contract.venues import Plan
@@ -310,4 +310,47 @@ def test_a_long_queue_is_not_kept_in_full(rounds: Rounds) -> None:
         only.commit()
     with waitlist_of(rounds) as waitlist:
         assert [len(queue.first) for queue in waitlist.queues.values()] == [LOOK_AHEAD // 2] * 2
+    assert_is_current(rounds)
+
+
+def seen_with(rounds: Rounds, count: int) -> int:
+    """How many parties of the queue a group sees that asks for this many."""
+    queue_id = queue_id_of({rounds.venue.pools["floor"]})
+    parties = {(rounds.session_key, queue_id): count}
+    with rounds.connection.group() as group:
+        ledger = group.lock_and_read(replace(rounds.wanted(), parties=parties))
+        return len(ledger.waitlists[rounds.session_key].queues[queue_id].first)
+
+
+def test_more_parties_are_read_for_a_group_that_asks(
+    rounds: Rounds, reads: list[list[SessionKey]]
+) -> None:
+    """They stay in memory while this process changes the queues, and are read again if another
+    process has changed them."""
+    first, *others = wait(rounds, "floor", count=LOOK_AHEAD + 6)
+    assert seen_with(rounds, LOOK_AHEAD + 2) == LOOK_AHEAD + 2
+    assert seen_with(rounds, 1) == LOOK_AHEAD + 2
+    with rounds.round(first) as within:
+        within.release(first)
+        within.commit()
+    assert_is_current(rounds)
+    reads.clear()
+    assert seen_with(rounds, 1) == LOOK_AHEAD + 1
+    assert not reads
+    with rounds.in_another_process() as other, other.round(others[0]) as within:
+        within.release(others[0])
+        within.commit()
+    assert seen_with(rounds, LOOK_AHEAD + 2) == LOOK_AHEAD + 2
+    assert seen_with(rounds, 2 * LOOK_AHEAD) == LOOK_AHEAD + 4
+    assert_is_current(rounds)
+
+
+def test_parties_of_a_queue_that_has_ended_are_not_read(rounds: Rounds) -> None:
+    (only,) = wait(rounds, "floor")
+    wait(rounds, *POOLS)
+    with rounds.in_another_process() as other, other.round(only) as within:
+        within.release(only)
+        within.commit()
+    with pytest.raises(KeyError):
+        seen_with(rounds, LOOK_AHEAD)
     assert_is_current(rounds)

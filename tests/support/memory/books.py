@@ -2,7 +2,7 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ from holdfast.domain.ids import (
 from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.seats.seat import Seat
 from holdfast.domain.values import Holder
-from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, place_of
+from holdfast.domain.waitlist.queues import QueueKey, Waitlist, WaitlistQueue, place_of
 from holdfast.ports.holds import (
     RECENT_HOLDS_MAX,
     DueHold,
@@ -42,6 +42,8 @@ from holdfast.ports.holds import (
 )
 from holdfast.ports.paging import Cursor, Page, PageRequest
 from holdfast.ports.statistics import HoldStatistics
+
+NOWHERE: Mapping[QueueKey, int] = {}
 
 
 @dataclass(slots=True)
@@ -235,7 +237,9 @@ class MemoryBooks:
             default=None,
         )
 
-    def waitlist(self, key: SessionKey, look_ahead: int) -> Waitlist:
+    def waitlist(
+        self, key: SessionKey, look_ahead: int, further: Mapping[QueueKey, int] = NOWHERE
+    ) -> Waitlist:
         """A copy that the caller may change."""
         waiting = [
             hold
@@ -251,7 +255,8 @@ class MemoryBooks:
         known = self.queues.get(key, {})
         each = max(1, look_ahead // max(1, len(known)))  # fewer parties each with many queues
         for id_, queue in known.items():
-            queues[id_] = replace(queue, first=tuple(parties[id_][:each]))
+            seen = max(each, further.get((key, id_), 0))
+            queues[id_] = replace(queue, first=tuple(parties[id_][:seen]))
         return Waitlist(key, queues, key not in self.unsettled)
 
     def waiting_position(

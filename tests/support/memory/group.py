@@ -140,7 +140,7 @@ class MemoryGroup:
         store = self.store
         ledger = Ledger(now=store.clock(), skipped=frozenset(skipped))
         for resource in wanted.resources - skipped:
-            self._read(resource, ledger)
+            self._read(resource, ledger, wanted)
         for holding in wanted.holdings:
             ledger.holdings[holding.key] = self._holdings(holding)
         ledger.forget_unlocked_holdings()
@@ -178,7 +178,7 @@ class MemoryGroup:
                 if order.used_payment == payment:
                     ledger.paid[payment] = order.id
 
-    def _read(self, resource: Resource, ledger: Ledger) -> None:
+    def _read(self, resource: Resource, ledger: Ledger, wanted: Wanted) -> None:
         kind, organization_id, name = resource
         store = self.store
         match kind:
@@ -188,7 +188,8 @@ class MemoryGroup:
                     ledger.sessions[session_key] = store.sessions[session_key]
             case ResourceKind.WAITLIST:
                 session_key = (organization_id, SessionId(name))
-                ledger.waitlists[session_key] = store.waitlist(session_key, LOOK_AHEAD)
+                waitlist = store.waitlist(session_key, LOOK_AHEAD, wanted.parties)
+                ledger.waitlists[session_key] = waitlist
             case ResourceKind.POOL:
                 ledger.pools[PoolId(name)] = store.pools[PoolId(name)]
                 ledger.lapse[PoolId(name)] = self._lapse_until(PoolId(name), ledger.now)

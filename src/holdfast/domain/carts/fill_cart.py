@@ -53,7 +53,7 @@ from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.seat_choice import Picked, pick_seats
 from holdfast.domain.values import NO_METADATA, Holder, InvalidValue, Metadata
 from holdfast.domain.waitlist.entry import refuse_impossible, waiting_place
-from holdfast.domain.waitlist.fairness import sharing
+from holdfast.domain.waitlist.fairness import open_waitlist, sharing
 from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, wants_of
 
 
@@ -250,8 +250,8 @@ def _refuse_for_waitlist(
     ledger: Ledger, session: SessionCatalog, more: Placement
 ) -> Refusal | None:
     """Refuse a growing cart if parties on the waitlist want such seats."""
-    waitlist = ledger.waitlists.get(session.key)
-    if not waitlist or more.named_seats:
+    waitlist = open_waitlist(ledger, session)
+    if waitlist is None or more.named_seats:
         return None
     wants = frozenset[UUID]().union(
         *(

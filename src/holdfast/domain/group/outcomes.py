@@ -25,6 +25,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import Seat
 from holdfast.domain.values import Money
 from holdfast.domain.waitlist.obstacles import Explanation
+from holdfast.domain.waitlist.queues import QueueKey
 
 
 @immutable
@@ -184,6 +185,7 @@ class NeedsMore:
     locked_seats    locked or taken by others: best-available avoids them at first
     block_limits    remaining capacity of blocks
     pools           pools that parties on the waitlist need
+    parties         how many parties of a waitlist queue to read
     has_to_wait     the command may join the waitlist, which is limited per holder
     was_overtaken   the survey was stale; the next one is not
     otherwise       the refusal if this goes on for too long; 503 by default
@@ -194,6 +196,7 @@ class NeedsMore:
     locked_seats: frozenset[SeatId] = frozenset()
     block_limits: Mapping[BlockId, int] = field(default_factory=dict)
     pools: frozenset[PoolId] = frozenset()
+    parties: Mapping[QueueKey, int] = field(default_factory=dict)
     has_to_wait: bool = False
     was_overtaken: bool = False
     otherwise: Refusal | None = None
@@ -205,6 +208,7 @@ class NeedsMore:
             locked_seats=self.locked_seats | other.locked_seats,
             block_limits={**self.block_limits, **other.block_limits},
             pools=self.pools | other.pools,
+            parties={**self.parties, **other.parties},
             has_to_wait=self.has_to_wait or other.has_to_wait,
         )
 

@@ -157,13 +157,12 @@ def waiting_hold(
     lines: tuple[Line, ...],
     place: WaitingPlace,
 ) -> Hold:
-    """A hold that waits for the shortest time its policies allow, at most until sales end or the
-    session starts."""
+    """A hold that waits for the shortest time its policies allow, at most until sales end. The
+    session may be postponed; its start ends the waitlist anyway."""
     seconds = min([session.offers[line.ticket_type_id].policy.waiting_seconds for line in lines])
     until = end_of_hold(ledger.now, seconds)
-    for end in (session.sale.ends_at, session.starts_at):
-        if end is not None:
-            until = max(min(until, rounded_up(end)), end_of_hold(ledger.now, 1))
+    if session.sale.ends_at is not None:
+        until = max(min(until, rounded_up(session.sale.ends_at)), end_of_hold(ledger.now, 1))
     return _hold(ledger, session, command, lines, until, waiting=place)
 
 

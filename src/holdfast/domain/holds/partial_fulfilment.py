@@ -12,7 +12,7 @@ from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import PoolId
 from holdfast.domain.seats.seat_choice import Picked
 from holdfast.domain.values import Quantity
-from holdfast.domain.waitlist.fairness import first_of, may_be_passed
+from holdfast.domain.waitlist.fairness import first_of, may_be_passed, open_waitlist
 
 NOTHING: Mapping[PoolId, int] = {}
 
@@ -73,7 +73,7 @@ def _room(ledger: Ledger, session: SessionCatalog, pool_id: PoolId) -> int:
     """Units of a pool left for a newcomer, without those claimed by the waitlist."""
     if pool_id not in ledger.pools:
         return 0
-    waitlist = ledger.waitlists.get(session.key)
+    waitlist = open_waitlist(ledger, session)
     claimed = 0
     for queue in waitlist.sharing(frozenset({pool_id})) if waitlist else ():
         first = first_of(ledger, session, queue)

@@ -21,7 +21,14 @@ from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat_choice import Picked
 from holdfast.domain.values import Holder
-from holdfast.domain.waitlist.fairness import Taking, passes, taking_of, unknown_pools
+from holdfast.domain.waitlist.fairness import (
+    Taking,
+    open_waitlist,
+    passes,
+    taking_of,
+    unknown_pools,
+    unread_parties,
+)
 from holdfast.domain.waitlist.queues import blocks_for
 
 
@@ -141,12 +148,11 @@ def fit(
     if is_unknown or not added.demand.keys() <= ledger.pools.keys():
         return Decision(NeedsMore())
     passed: tuple[UUID, ...] = ()
-    if session.has_waitlist and ledger.waitlists[session.key]:
+    if session.has_waitlist and open_waitlist(ledger, session) is not None:
         taking = _taking(ledger, session, added)
         found = passes(ledger, session, taking)
         if found is None:
-            unknown = unknown_pools(ledger, session, taking.wants)
-            return Decision(NeedsMore(pools=unknown)) if unknown else refusals.others_are_waiting()
+            return _refuse_taking(ledger, session, added, taking.wants)
         passed = found
     vacated = (
         *[Transition(hold, hold.expired(ledger.now), origin) for hold in added.picked.lapsed],
@@ -167,6 +173,18 @@ def fit(
         lapsed = frozenset((session.key, pool_id) for pool_id in room.short_pools)
         return Decision(NeedsMore(lapsed=lapsed), room.evictions)
     return _refuse_shortage(ledger, session, added)
+
+
+def _refuse_taking(
+    ledger: Ledger, session: SessionCatalog, added: Addition, wants: frozenset[UUID]
+) -> Refusal | Decision:
+    """Others come first, unless they turn out to be parties that can never be served."""
+    unknown = unknown_pools(ledger, session, wants)
+    if unknown:
+        return Decision(NeedsMore(pools=unknown))
+    is_short = any(ledger.available(pool_id) < units for pool_id, units in added.demand.items())
+    unread = {} if is_short else unread_parties(ledger, session, wants)
+    return Decision(NeedsMore(parties=unread)) if unread else refusals.others_are_waiting()
 
 
 def _taking(ledger: Ledger, session: SessionCatalog, added: Addition) -> Taking:

@@ -122,6 +122,7 @@ class Seating:
     plan: SeatPlan
     free: FreeSeats
     unsold: FreeSeats
+    at: datetime
 
 
 def make_plan(places: Iterable[SeatPlace], block_ranks: Mapping[BlockId, int]) -> SeatPlan:
@@ -230,7 +231,7 @@ class SeatMap:
             lapsed_at, seat_id = heappop(self._lapses)
             if self._held_until.get(seat_id) == lapsed_at:
                 self._free.give_back(self.plan.spots[seat_id])
-        seating = Seating(self.plan, self._free.copy(), self._unsold.copy())
+        seating = Seating(self.plan, self._free.copy(), self._unsold.copy(), now)
         for seat in newer:
             spot = self.plan.spots[seat.id]
             seating.unsold.put(spot, seat.status is not SeatStatus.SOLD)

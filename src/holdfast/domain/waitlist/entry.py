@@ -16,7 +16,12 @@ from holdfast.domain.holds.placement import Ask, Placement
 from holdfast.domain.holds.preconditions import refuse_lines
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.proposals import SeatScope, propose
-from holdfast.domain.waitlist.fairness import closed_blocks, first_of, may_be_passed
+from holdfast.domain.waitlist.fairness import (
+    closed_blocks,
+    first_of,
+    may_be_passed,
+    open_waitlist,
+)
 from holdfast.domain.waitlist.queues import QUEUES_MAX, Waitlist, blocks_for, queue_id_of, wants_of
 from holdfast.domain.waitlist.seating import can_seat, seat_asks, waitlist_scope
 
@@ -42,7 +47,6 @@ def wait_or_refuse(
         or len(asks) < len(command.asks)
         or session.has_started(ledger.now)
         or not all(session.offers[ask.ticket_type_id].policy.waitlist for ask in asks)
-        or session.has_started(ledger.now)
     ):
         return Decision(refusal)
     if not ledger.knows_waitlist_of(session):
@@ -94,8 +98,8 @@ def _has_pools(ledger: Ledger, session: SessionCatalog, asks: Sequence[Ask]) -> 
 def is_behind_queue(ledger: Ledger, session: SessionCatalog, command: Placement) -> bool:
     """Whether others wait for exactly the same and may not be overtaken: no search is needed
     then."""
-    waitlist = ledger.waitlists.get(session.key)
-    if not waitlist or command.named_seats:
+    waitlist = open_waitlist(ledger, session)
+    if waitlist is None or command.named_seats:
         return False
     wants: set[UUID] = set()
     for ask in command.asks:
@@ -108,9 +112,7 @@ def is_behind_queue(ledger: Ledger, session: SessionCatalog, command: Placement)
     if queue is None:
         return False
     first = first_of(ledger, session, queue)
-    if first is None:
-        return not queue.is_all_seen  # a party further back may be the first
-    return not may_be_passed(session, queue, first)
+    return first is not None and not may_be_passed(session, queue, first)
 
 
 def waiting_place(ledger: Ledger, waitlist: Waitlist, wants: frozenset[UUID]) -> WaitingPlace:

@@ -17,8 +17,9 @@ from holdfast.domain.ids import BlockId, PoolId, SeatId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.seats.proposals import SeatScope
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating
-from holdfast.domain.waitlist.obstacles import Obstacle, withdrawn_type
+from holdfast.domain.waitlist.obstacles import Obstacle, has_ended, withdrawn_type
 from holdfast.domain.waitlist.queues import (
+    QueueKey,
     Waitlist,
     WaitlistQueue,
     place_of,
@@ -55,6 +56,12 @@ class Claim:
     may_be_passed: bool
 
 
+def open_waitlist(ledger: Ledger, session: SessionCatalog) -> Waitlist | None:
+    """The waitlist that newcomers must not overtake: none if it is empty, or over for good."""
+    waitlist = ledger.waitlists.get(session.key)
+    return waitlist if waitlist and not has_ended(session, ledger.now) else None
+
+
 def claim_of(session: SessionCatalog, queue: WaitlistQueue, first: Hold) -> Claim:
     return Claim(
         first,
@@ -67,8 +74,8 @@ def claim_of(session: SessionCatalog, queue: WaitlistQueue, first: Hold) -> Clai
 
 def passes(ledger: Ledger, session: SessionCatalog, taking: Taking) -> tuple[UUID, ...] | None:
     """The queues it overtakes; None if it has to wait for its turn."""
-    waitlist = ledger.waitlists.get(session.key)
-    if not waitlist:
+    waitlist = open_waitlist(ledger, session)
+    if waitlist is None:
         return ()
     earlier = _earlier(ledger, session, waitlist, taking)
     return None if earlier is None else passed_by(ledger, session, taking, earlier)
@@ -120,7 +127,7 @@ def _earlier(
             return None
         first = first_of(ledger, session, queue)
         if first is None:
-            if taking.place is None and not queue.is_all_seen:
+            if taking.place is None and may_hide_others(ledger, queue):
                 return None
         elif taking.place is None or place_of(first) < taking.place:
             found.append(claim_of(session, queue, first))
@@ -153,6 +160,34 @@ def unknown_pools(
         for pool_id in units_by_pool(party)
     }
     return frozenset(needed - ledger.pools.keys())
+
+
+def unread_parties(
+    ledger: Ledger, session: SessionCatalog, wants: frozenset[UUID]
+) -> dict[QueueKey, int]:
+    """How many parties to read of the overlapping queues of which none that was read can be served.
+    While the waitlist is unsettled, the promoter reads them."""
+    waitlist = ledger.waitlists[session.key]
+    if not waitlist.is_settled:
+        return {}
+    return waitlist.further(
+        [
+            queue.id
+            for queue in sharing(waitlist, session, wants)
+            if may_hide_others(ledger, queue) and first_of(ledger, session, queue) is None
+        ]
+    )
+
+
+def may_hide_others(ledger: Ledger, queue: WaitlistQueue) -> bool:
+    """Whether parties that can be served may be behind those that were read."""
+    return not queue.is_all_seen and not _is_sold_out(ledger, queue)
+
+
+def _is_sold_out(ledger: Ledger, queue: WaitlistQueue) -> bool:
+    """Whether all of a pool is sold that the whole queue needs."""
+    pools = (ledger.pools.get(PoolId(want)) for want in queue.wants)
+    return any(pool is not None and pool.sold >= pool.total for pool in pools)
 
 
 def first_of(ledger: Ledger, session: SessionCatalog, queue: WaitlistQueue) -> Hold | None:
@@ -199,6 +234,8 @@ def closed_blocks(
     """The blocks where newcomers need not look: the first party of a queue waits for seats there
     and too few are free. A hint, because block capacities are not known here."""
     closed: set[BlockId] = set()
+    if has_ended(session, seating.at):
+        return frozenset()
     for queue in waitlist.queues.values():
         offered = (party for party in queue.first if withdrawn_type(session, party) is None)
         first = next(offered, None)

@@ -70,6 +70,12 @@ def closed_by(session: SessionCatalog, now: datetime) -> Obstacle | None:
     return None if sale.is_within_window(now) else Obstacle.SALE_NOT_OPEN
 
 
+def has_ended(session: SessionCatalog, now: datetime) -> bool:
+    """Whether the waitlist is over for good, even if parties are still on it."""
+    closed = closed_by(session, now)
+    return closed is not None and closed.ends_waitlist
+
+
 def withdrawn_type(session: SessionCatalog, party: Hold) -> TicketTypeId | None:
     """A ticket type that the party wants and that is no longer sold where it wants it."""
     for line in party.lines:

@@ -18,7 +18,13 @@ from holdfast.domain.ids import PoolId, SessionKey
 from holdfast.domain.immutable import immutable
 from holdfast.domain.seats.proposals import propose
 from holdfast.domain.waitlist.claims import Claims
-from holdfast.domain.waitlist.fairness import Taking, out_of_reach, overtaken_by
+from holdfast.domain.waitlist.fairness import (
+    Taking,
+    first_of,
+    may_hide_others,
+    out_of_reach,
+    overtaken_by,
+)
 from holdfast.domain.waitlist.obstacles import Findings, Obstacle, closed_by
 from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, blocks_for, place_of
 from holdfast.domain.waitlist.seating import seat_asks, waitlist_scope, wished_blocks
@@ -45,7 +51,7 @@ def settle(
 ) -> list[Transition]:
     """Promote every party that can be served, or end the waitlist if the sale is over or the
     session has started. Each step is applied to the ledger at once because the next depends on it.
-    `origin` is that of the command that caused this. `is_last_look` is for the promoter: nobody
+    `origin` is that of the command that caused this. `is_last_look` is for `PromoteWaiting`: nobody
     looks further after it. `findings` gets the obstacle of each party that is not served."""
     waitlist = ledger.waitlists.get(session_key)
     if waitlist is None:
@@ -54,9 +60,10 @@ def settle(
     if not waitlist:
         return []
     session = ledger.sessions[session_key]
-    # The reason was given for what freed the places.
-    origin = replace(origin, actor=ACTOR, reason=None)
     closed = closed_by(session, ledger.now)
+    if closed is not None or not is_last_look or origin.reason is None:
+        # A reason was given for what freed the places, not for serving the waitlist.
+        origin = replace(origin, actor=ACTOR, reason=None)
     if closed is not None:
         return _end_waitlist(ledger, waitlist, origin, closed) if closed.ends_waitlist else []
     claims = Claims(session)
@@ -96,6 +103,8 @@ def _promote_in_order(
         never = out_of_reach(ledger, claims.session, hold)
         if never is not None:
             note(ledger, hold, never)
+            if _hides_first(ledger, waitlist, claims, hold):
+                break  # somebody behind it may come before all later parties
             continue
         waitlist.has_gaps = False
         promotion = _promotion(ledger, claims, hold, origin)
@@ -126,6 +135,7 @@ def missing_of(waitlist: Waitlist) -> NeedsMore | None:
         lapsed=frozenset((waitlist.session_key, pool_id) for pool_id in waitlist.lapsed_pools),
         locked_seats=frozenset(waitlist.missing_seats),
         pools=frozenset(waitlist.missing_pools),
+        parties=waitlist.missing_parties,
     )
 
 
@@ -133,13 +143,31 @@ def _is_cut_short(
     ledger: Ledger, waitlist: Waitlist, claims: Claims, *, is_last_look: bool
 ) -> bool:
     """Whether it may be the turn of a party that was not read."""
+    is_cut_short, hidden = False, []
     for queue in waitlist.queues.values():
-        if queue.is_all_seen or _is_empty(ledger, queue):
+        if not may_hide_others(ledger, queue):
             continue
         first = claims.by_queue.get(queue.id)
-        if first is None or (not is_last_look and first.may_be_passed):
-            return True
-    return False
+        if first is None and queue.first and first_of(ledger, claims.session, queue) is None:
+            hidden.append(queue.id)
+        elif first is None or (not is_last_look and first.may_be_passed):
+            is_cut_short |= not _is_empty(ledger, queue)
+    further = waitlist.further(hidden)
+    waitlist.missing_parties |= further
+    return is_cut_short or bool(further)
+
+
+def _hides_first(ledger: Ledger, waitlist: Waitlist, claims: Claims, last: Hold) -> bool:
+    """Whether no party of the queue that was read can be served, of which this is the last, but one
+    behind it may be."""
+    assert last.waiting is not None
+    queue = waitlist.queues[last.waiting.queue_id]
+    return (
+        last is queue.first[-1]
+        and queue.id not in claims.by_queue
+        and may_hide_others(ledger, queue)
+        and waitlist.can_read_more()
+    )
 
 
 def _is_empty(ledger: Ledger, queue: WaitlistQueue) -> bool:

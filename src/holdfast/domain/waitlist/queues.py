@@ -11,7 +11,7 @@ first party has waited longest, so if it may be overtaken once more, so may ever
 One lock per session guards the waitlist. Every command that joins, leaves or frees places takes it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -25,9 +25,15 @@ from holdfast.domain.immutable import immutable
 
 # Parties of a session that are read: as many of each queue, and at least one.
 LOOK_AHEAD = 64
+# If none of those can be served, more of their queue are read, up to as many in all queues.
+LOOK_AHEAD_MAX = 4096
+_FURTHER_EACH_TIME = 7
 PROMOTIONS_MAX = 32
 # Queues per session: each release looks at the first party of every one.
 QUEUES_MAX = 500
+
+
+QueueKey = tuple[SessionKey, UUID]
 
 
 def queue_id_of(wants: Iterable[UUID]) -> UUID:
@@ -155,6 +161,7 @@ class Waitlist:
     missing_pools: set[PoolId] = field(default_factory=set)
     missing_seats: set[SeatId] = field(default_factory=set)
     lapsed_pools: set[PoolId] = field(default_factory=set)
+    missing_parties: dict[QueueKey, int] = field(default_factory=dict)
     is_blind: bool = False  # a party wants seats, and the seating was not read
     has_gaps: bool = False  # the party tried last lacks any of these
     # Queues to be written.
@@ -190,7 +197,9 @@ class Waitlist:
         self.has_gaps |= is_blind or bool(pools or seats or lapsed)
 
     def is_missing_something(self) -> bool:
-        return bool(self.missing_pools or self.missing_seats or self.is_blind)
+        return bool(
+            self.missing_pools or self.missing_seats or self.missing_parties or self.is_blind
+        )
 
     def is_dirty(self) -> bool:
         return bool(self.changed) or self.is_settled is not self.was_settled
@@ -225,6 +234,24 @@ class Waitlist:
         return sorted(
             (hold for queue in self.queues.values() for hold in queue.first), key=place_of
         )
+
+    def can_read_more(self) -> bool:
+        return self._parties_read() < LOOK_AHEAD_MAX
+
+    def further(self, queue_ids: Collection[UUID]) -> dict[QueueKey, int]:
+        """How many parties of these queues to read, to see some that are further back."""
+        if not queue_ids or not self.can_read_more():
+            return {}
+        share = max(1, (LOOK_AHEAD_MAX - self._parties_read()) // len(queue_ids))
+        seen = {queue_id: len(self.queues[queue_id].first) for queue_id in queue_ids}
+        return {
+            (self.session_key, queue_id): count
+            + min(share, max(LOOK_AHEAD, count * _FURTHER_EACH_TIME))
+            for queue_id, count in seen.items()
+        }
+
+    def _parties_read(self) -> int:
+        return sum(len(queue.first) for queue in self.queues.values())
 
     def joined(
         self, hold: Hold, sessions: Mapping[SessionKey, SessionCatalog], now: datetime

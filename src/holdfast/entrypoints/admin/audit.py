@@ -53,7 +53,7 @@ ACTIONS = (
     *("member.added", "member.changed", "member.removed", "member.joined"),
     *("member.logged_in", "member.login_failed", "member.logged_out", "member.session_ended"),
     *("member.two_factor_on", "member.two_factor_off"),
-    *("token.issued", "tokens.revoked", "person.forgotten"),
+    *("token.issued", "tokens.revoked", "person.forgotten", "waitlist.served"),
     *(EXPORT_STARTED, EXPORT_FINISHED),
     # Refused attempts.
     *(

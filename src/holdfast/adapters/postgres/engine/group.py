@@ -270,7 +270,7 @@ class Reading:
 
     def _send_queues(self) -> QueueReading:
         keys = _session_keys(self._waitlists)
-        return QueueReading(self._connection, self._waitlists_kept, keys)
+        return QueueReading(self._connection, self._waitlists_kept, keys, self._wanted.parties)
 
     def ledger(self) -> Ledger:
         ((now, transaction_id, *_),) = self._clock  # tests slow it with one more column

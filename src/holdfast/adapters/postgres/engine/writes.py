@@ -136,7 +136,7 @@ def write_group(
     if transitions or writes.seat_transitions:
         facts = rows.wire_columns(map(fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))
-    if transitions or seats or writes.order_changes:
+    if transitions or seats or writes.order_changes or writes.entries:
         entries = rows.wire_columns(audit_rows(writes.audit(), addresses.hashes))
         connection.execute(sql.INSERT_AUDIT, (now, *entries))
     if writes.checkouts or writes.orders:

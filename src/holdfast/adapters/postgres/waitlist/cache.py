@@ -18,10 +18,11 @@ from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.waitlist import statements as sql
 from holdfast.adapters.postgres.waitlist.rows import Parties, QueueQueries
 from holdfast.domain.ids import SessionKey
-from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, QueueKey, Waitlist
 from holdfast.ports.privacy.addresses import CLEAR_ADDRESSES, Addresses
 
-# The queues of all cached sessions, plus LOOK_AHEAD parties for each session: about 20 MB.
+# The queues of all cached sessions and their parties, at least LOOK_AHEAD for each session: about
+# 20 MB.
 KEPT_MAX = 10_000
 
 
@@ -38,7 +39,7 @@ class KeptWaitlist(NamedTuple):
 
     def after(self, version: UUID, changed: Waitlist, position: int) -> "KeptWaitlist":
         """The state after a group has changed this one."""
-        _trim(changed)
+        _trim(changed, self.waitlist)
         has_fewer = share_of(changed) > share_of(self.waitlist)  # each queue may show more parties
         touched = changed.queues.keys() if has_fewer else self.lacking | changed.changed
         return KeptWaitlist(
@@ -51,13 +52,15 @@ def share_of(waitlist: Waitlist) -> int:
     return max(1, LOOK_AHEAD // max(1, len(waitlist.queues)))
 
 
-def _trim(waitlist: Waitlist) -> None:
-    """In changed queues, drop the parties beyond those that a query would read."""
+def _trim(waitlist: Waitlist, before: Waitlist) -> None:
+    """In changed queues, drop the parties beyond those that a query would read, and beyond those
+    that were read because none of the first could be served."""
     queues, share = waitlist.queues, share_of(waitlist)
     for queue_id in waitlist.changed:
-        queue = queues.get(queue_id)
-        if queue is not None and len(queue.first) > share:
-            queues[queue_id] = replace(queue, first=queue.first[:share])
+        queue, old = queues.get(queue_id), before.queues.get(queue_id)
+        kept = max(share, len(old.first) if old is not None else 0)
+        if queue is not None and len(queue.first) > kept:
+            queues[queue_id] = replace(queue, first=queue.first[:kept])
 
 
 def _lacking(waitlist: Waitlist, among: Iterable[UUID]) -> frozenset[UUID]:
@@ -98,7 +101,8 @@ class WaitlistCache:
 
 
 def _size(kept: KeptWaitlist) -> int:
-    return LOOK_AHEAD + len(kept.waitlist.queues)
+    queues = kept.waitlist.queues
+    return max(LOOK_AHEAD, sum(len(queue.first) for queue in queues.values())) + len(queues)
 
 
 def survey_waitlists(
@@ -127,21 +131,33 @@ class QueueReading:
     in memory are queried together with the locks; those that turn out to be stale, afterwards."""
 
     def __init__(
-        self, connection: Statements, cache: WaitlistCache, keys: Sequence[SessionKey]
+        self,
+        connection: Statements,
+        cache: WaitlistCache,
+        keys: Sequence[SessionKey],
+        parties: Mapping[QueueKey, int],
     ) -> None:
         self._connection, self._cache = connection, cache
         self._known = {key: kept for key in keys if (kept := cache.get(key)) is not None}
         self._trusted = {key: kept for key, kept in self._known.items() if not kept.is_contested}
-        self._lacking = {key: kept.lacking for key, kept in self._trusted.items() if kept.lacking}
-        self._parties = self._send_parties() if self._lacking else ()
+        self._wanted = {
+            (key, queue_id): share_of(kept.waitlist)
+            for key, kept in self._trusted.items()
+            for queue_id in kept.lacking
+        }
+        for (key, queue_id), count in parties.items():
+            if key in keys and not self._has(key, queue_id, count):
+                self._wanted[key, queue_id] = count
+        self._parties = self._send_parties() if self._wanted else ()
         self._queries = self._send([key for key in keys if key not in self._trusted])
 
+    def _has(self, key: SessionKey, queue_id: UUID, count: int) -> bool:
+        kept = self._trusted.get(key)
+        queue = None if kept is None else kept.waitlist.queues.get(queue_id)
+        return queue is not None and (queue.is_all_seen or len(queue.first) >= count)
+
     def _send_parties(self) -> Iterable[Row]:
-        wanted = [
-            (*key, queue_id, share_of(self._trusted[key].waitlist))
-            for key, lacking in self._lacking.items()
-            for queue_id in lacking
-        ]
+        wanted = [(*key, queue_id, count) for (key, queue_id), count in self._wanted.items()]
         return self._connection.execute(sql.PARTIES_OF_QUEUES, rows.columns(wanted))
 
     def _send(self, keys: Sequence[SessionKey]) -> QueueQueries | None:
@@ -155,7 +171,7 @@ class QueueReading:
             if key in versions and versions[key] == kept.version
         }
         stale = [key for key in versions if key in self._trusted and key not in current]
-        changed = self._refilled(current) if self._lacking else {}
+        changed: dict[SessionKey, KeptWaitlist] = {}
         for queries in (self._queries, self._send(stale)):
             found = queries.positioned() if queries is not None else {}
             changed |= {
@@ -166,21 +182,23 @@ class QueueReading:
                 )
                 for key in found.keys() & versions.keys()
             }
+        if self._wanted:
+            changed |= self._refilled(current | changed)
         for key, kept in changed.items():
             self._cache.keep(key, kept)
         return current | changed
 
-    def _refilled(
-        self, current: Mapping[SessionKey, KeptWaitlist]
-    ) -> dict[SessionKey, KeptWaitlist]:
+    def _refilled(self, read: Mapping[SessionKey, KeptWaitlist]) -> dict[SessionKey, KeptWaitlist]:
+        """With the parties that were wanted besides. Some queues may have ended since."""
         parties = Parties(self._parties, self._cache.addresses)
         refilled = {}
-        for key in self._lacking.keys() & current.keys():
-            kept = current[key]
+        for key in {key for key, _ in self._wanted} & read.keys():
+            kept = read[key]
             waitlist = kept.waitlist.copy(is_settled=True)
-            for queue_id in self._lacking[key]:
-                queue = waitlist.queues[queue_id]
-                waitlist.queues[queue_id] = replace(queue, first=parties.of(key, queue_id))
+            for queue in kept.waitlist.queues.values():
+                found = parties.of(key, queue.id)
+                if len(found) > len(queue.first):
+                    waitlist.queues[queue.id] = replace(queue, first=found)
             refilled[key] = kept._replace(
                 waitlist=waitlist,
                 position=max(kept.position, parties.positions.get(key, 0)),
