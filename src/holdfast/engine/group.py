@@ -350,6 +350,7 @@ def _decide_all(
                 verdicts.checkouts,
                 verdicts.orders,
                 verdicts.cancellations,
+                verdicts.changes,
             )
         )
 

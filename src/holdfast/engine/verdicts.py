@@ -26,6 +26,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.promotion import missing_of, settle
 from holdfast.engine.queue import Pending
 from holdfast.ports.engine import Answer
+from holdfast.ports.store import Change
 
 log = structlog.get_logger()
 
@@ -42,6 +43,7 @@ class Verdicts:
     checkouts: list[Checkout] = field(default_factory=list)
     orders: list[Order] = field(default_factory=list)
     cancellations: list[Cancellation] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)  # all of these, in this order
     recorded: list[tuple[IdempotencyKey, RecordedAnswer]] = field(default_factory=list)
 
 
@@ -77,17 +79,23 @@ def decide_one(
         verdicts.answers.append((pending, Answer(refusals.internal_error())))
         return
     verdicts.transitions += decision.transitions
-    verdicts.seat_transitions += decision.seat_transitions
+    verdicts.changes += decision.transitions
+    if decision.seat_transitions:
+        verdicts.seat_transitions += decision.seat_transitions
+        verdicts.changes += decision.seat_transitions
     if decision.checkout is not None:
         verdicts.checkouts.append(decision.checkout)
     if decision.order is not None:
         verdicts.orders.append(decision.order)
+        verdicts.changes.append(decision.order)
     if decision.cancellation is not None:
         verdicts.cancellations.append(decision.cancellation)
+        verdicts.changes.append(decision.cancellation)
     outcome, promoted = decision.outcome, list[Transition]()
     if ledger.waitlists:
         promoted = _settled(ledger, pending.command, decision)
         verdicts.transitions += promoted
+        verdicts.changes += promoted
         outcome = _after_promotions(ledger, pending.command, outcome, promoted)
     if isinstance(outcome, NeedsMore):
         has_moved = bool(decision.transitions or promoted) or is_survey_useful

@@ -101,6 +101,9 @@ class CommitState(Enum):
     UNKNOWN = auto()
 
 
+Change = Transition | Order | SeatTransition | Cancellation
+
+
 @immutable
 class GroupWrites:
     """Everything that one group writes."""
@@ -112,6 +115,8 @@ class GroupWrites:
     checkouts: Sequence[Checkout] = ()
     orders: Sequence[Order] = ()
     cancellations: Sequence[Cancellation] = ()
+    # All of these that have facts, in the order in which they were decided.
+    changes: Sequence[Change] = ()
 
     def witness(self) -> Witness | None:
         """A row that exists in this version only if the group has committed."""
@@ -143,39 +148,35 @@ class GroupWrites:
         return self.ledger.sessions[session_key].event_id
 
     def facts(self) -> Iterator[Fact]:
-        """Those of cancelled orders are separate, and come first: the seats that they free may be
-        held again in the same group."""
-        for transition in self.transitions:
-            yield from facts_of(transition, self.event_of)
-        if self.orders:
-            yield from self._order_facts()
-        for blocking in self.seat_transitions:
-            seat = blocking.after
-            event_id = self.event_of((seat.organization_id, seat.session_id))
-            yield seat_fact(blocking, event_id, self.ledger.now)
-
-    def facts_of_cancellation(self, cancellation: Cancellation) -> Iterator[Fact]:
-        """Of the order and its seats. Those of its tickets follow, before the next cancellation of
-        the same order, so that versions never fall."""
-        yield from cancellation_facts(cancellation, self.event_of)
-
-    def ticket_facts(self, cancellation: Cancellation) -> Iterator[Fact]:
-        yield from ticket_facts(cancellation, self.event_of)
-
-    def _order_facts(self) -> Iterator[Fact]:
-        versions = {
-            (each.after.organization_id, each.after.id): each.after.version
-            for each in self.transitions
-        }
-        for order in self.orders:
-            yield order_fact(order, versions[order.organization_id, order.hold_ids[0]])
+        """In the order of the decisions: a seat may change several times in one group."""
+        versions: dict[HoldKey, int] = {}
+        for change in self.changes:
+            match change:
+                case Transition(after=hold):
+                    yield from facts_of(change, self.event_of)
+                    if self.orders:
+                        versions[hold.key] = hold.version
+                case Order():
+                    first = (change.organization_id, change.hold_ids[0])
+                    yield order_fact(change, versions[first])
+                case SeatTransition(after=seat):
+                    event_id = self.event_of((seat.organization_id, seat.session_id))
+                    yield seat_fact(change, event_id, self.ledger.now)
+                case Cancellation():
+                    yield from cancellation_facts(change, self.event_of)
+                    yield from ticket_facts(change, self.event_of)
 
     def audit(self) -> Iterator[AuditRecord]:
-        for cancellation in self.cancellations:
-            yield from cancellation_audit(cancellation)
-        for transition in self.transitions:
-            yield from audit_of(transition, self.event_of)
-        yield from map(seat_audit, self.seat_transitions)
+        for change in self.changes:
+            match change:
+                case Transition():
+                    yield from audit_of(change, self.event_of)
+                case SeatTransition():
+                    yield seat_audit(change)
+                case Cancellation():
+                    yield from cancellation_audit(change)
+                case Order():
+                    pass  # its holds have entries
 
 
 @immutable

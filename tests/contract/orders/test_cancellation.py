@@ -292,6 +292,46 @@ def test_a_blocked_seat_stays_blocked_and_is_free_after_that(
     placed(engine, venue.seats("Stalls A 1", holder=STRANGER))
 
 
+def test_facts_and_audit_keep_the_order_of_the_decisions_in_a_group(world: World) -> None:
+    """Otherwise the last that consumers hear of a seat may not be its status."""
+    venue = theatre(world)
+    engine = Admission(world.store)
+    engine.start()
+    order = bought(engine, venue, venue.these("Stalls A 1"))
+    ask(engine, venue.block("Stalls A 1", "Stalls A 2"))
+    engine.stop()
+    before, entries_before = len(world.payloads(venue)), len(world.audit(venue))
+    commands = [
+        venue.unblock("Stalls A 1"),
+        venue.cancel(order.id),
+        venue.unblock("Stalls A 2"),
+        venue.seats("Stalls A 2", holder=STRANGER),
+    ]
+    outcomes = in_one_group(world.store, *commands)
+    assert not any(isinstance(each, Refusal) for each in outcomes)
+    told = [(type_, each.get("status")) for type_, each in world.payloads(venue)[before:]]
+    assert told == [
+        ("seat.unblocked", "sold"),
+        ("order.cancelled", "cancelled"),
+        ("seat.released", None),
+        ("ticket.voided", None),
+        ("seat.unblocked", "available"),
+        ("hold.created", None),
+        ("seat.held", None),
+    ]
+    entries = [each.action for each in world.audit(venue)[entries_before:]]
+    assert entries == [
+        "seat.unblocked",
+        "order.cancelled",
+        "seat_released",
+        "seat.unblocked",
+        "hold.created",
+        "seat_reserved",
+    ]
+    seats = world.seats(venue)
+    assert [seats[f"Stalls A {n}"].status for n in (1, 2)] == ["available", "held"]
+
+
 def test_a_cancelled_place_reaches_the_first_on_the_waitlist(
     world: World, engine: Admission
 ) -> None:

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from holdfast.domain.facts import Fact
 from holdfast.domain.group.footprint import (
     Holding,
     Needs,
@@ -250,7 +249,6 @@ class MemoryGroup:
                 store.pools[pool_id] = writes.ledger.pools[pool_id]
             for seat in writes.ledger.moved_seats.values():
                 store.seats[seat.id] = seat
-            store.facts += _facts_of_cancellations(writes)
             store.facts += writes.facts()
             store.audit += writes.audit()
             for (pool_id, second), units in writes.ledger.moved_lapse.items():
@@ -284,9 +282,3 @@ class MemoryGroup:
             self.store.unsettled.discard(key)
         else:
             self.store.unsettled.add(key)
-
-
-def _facts_of_cancellations(writes: GroupWrites) -> Iterator[Fact]:
-    for each in writes.cancellations:
-        yield from writes.facts_of_cancellation(each)
-        yield from writes.ticket_facts(each)

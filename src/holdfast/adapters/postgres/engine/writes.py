@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
-from itertools import islice
+from itertools import chain, groupby, islice
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +28,7 @@ from holdfast.adapters.postgres.orders.rows import (
 )
 from holdfast.adapters.postgres.seats.rows import changed_seat_row
 from holdfast.adapters.postgres.waitlist.rows import write_places, write_queues
+from holdfast.domain.facts import Fact
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import FactType, Transition
 from holdfast.domain.holds.hold import Hold
@@ -37,7 +38,7 @@ from holdfast.ports.privacy.addresses import Addresses
 from holdfast.ports.store import GroupWrites
 
 # PostgreSQL inserts them in a few milliseconds, in which it keeps one processor busy.
-TICKETS_PER_STATEMENT = 250
+TICKETS_PER_STATEMENT = FACTS_PER_STATEMENT = 250
 # PostgreSQL begins to write the holds of larger groups while their facts are prepared.
 WRITTEN_AT_ONCE_MAX = 4
 
@@ -132,7 +133,8 @@ def write_group(
         connection.start()
     if writes.cancellations:
         _write_cancellations(connection, writes, position)
-    if transitions or writes.seat_transitions:
+        _write_facts_in_turns(connection, writes, position)
+    elif transitions or writes.seat_transitions:
         facts = rows.wire_columns(map(fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))
     if transitions or seats or writes.cancellations:
@@ -174,18 +176,27 @@ def _write_cancellations(connection: JoinedStatements, writes: GroupWrites, posi
         (order.organization_id, hold_id) for order in orders.values() for hold_id in order.hold_ids
     }
     connection.execute(sql.FOLLOW_HOLDS, (position, *rows.wire_columns(holds)))
+    tickets = chain.from_iterable(map(void_ticket_rows, writes.cancellations))
+    while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
+        connection.execute(sql.VOID_TICKETS, rows.wire_columns(some))
+        if len(some) == TICKETS_PER_STATEMENT:
+            connection.send()
+
+
+def _write_facts_in_turns(connection: JoinedStatements, writes: GroupWrites, position: str) -> None:
+    """Those of tickets have a statement of their own. In turns, all facts keep their order."""
     now = writes.ledger.now
-    for cancellation in writes.cancellations:
-        told = rows.wire_columns(map(fact_row, writes.facts_of_cancellation(cancellation)))
-        connection.execute(sql.INSERT_FACTS, (now, position, *told))
-        tickets = iter(void_ticket_rows(cancellation))
-        facts = map(ticket_fact_row, writes.ticket_facts(cancellation))
-        while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
-            connection.execute(sql.VOID_TICKETS, rows.wire_columns(some))
-            told = rows.wire_columns(islice(facts, TICKETS_PER_STATEMENT))
-            connection.execute(sql.INSERT_TICKET_FACTS, (now, position, *told))
-            if len(some) == TICKETS_PER_STATEMENT:
+    for is_of_ticket, facts in groupby(writes.facts(), _is_of_ticket):
+        statement = sql.INSERT_TICKET_FACTS if is_of_ticket else sql.INSERT_FACTS
+        found = map(ticket_fact_row if is_of_ticket else fact_row, facts)
+        while some := list(islice(found, FACTS_PER_STATEMENT)):
+            connection.execute(statement, (now, position, *rows.wire_columns(some)))
+            if len(some) == FACTS_PER_STATEMENT:
                 connection.send()
+
+
+def _is_of_ticket(fact: Fact) -> bool:
+    return fact.ticket_id is not None
 
 
 def _write_answers(connection: Statements, writes: GroupWrites) -> None:
