@@ -218,8 +218,9 @@ class StoreConnection(Protocol):
     """One connection for one thread. It reconnects automatically."""
 
     def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
-        """Read without locks to learn what to lock. Data that is slow to read the first time (the
-        seats of a large hall) is read only if `is_patient`; otherwise it is listed in `unread`."""
+        """Read without locks to learn what to lock. Data that is slow to read (the seats of a large
+        hall, the first time; the tickets of a large order) is read only if `is_patient`; otherwise
+        it is listed in `unread` and `unread_orders`."""
         ...
 
     def group(self) -> AbstractContextManager[Group]: ...

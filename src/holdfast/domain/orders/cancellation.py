@@ -5,12 +5,12 @@ drew from, even if the catalog has changed since.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.holds.hold import Hold, Line
-from holdfast.domain.ids import HoldKey, PoolId, SeatId, SessionKey, TicketId
+from holdfast.domain.ids import HoldKey, PoolId, SeatId, SessionKey
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order, Ticket, Voiding, units_of_holds
 from holdfast.domain.slices import giving_way
@@ -25,11 +25,14 @@ class SoldPlace(NamedTuple):
     line: Line
 
 
-def places_of(order: Order, holds: Mapping[HoldKey, Hold]) -> dict[TicketId, SoldPlace]:
-    """The places of all tickets. The holds of the order must be among `holds`."""
+def places_of(
+    order: Order, holds: Mapping[HoldKey, Hold], only: Callable[[Ticket], bool]
+) -> tuple[SoldPlace, ...]:
+    """The places of some tickets. The holds of the order must be among `holds`. A few tickets of a
+    large order are found without a pause: their pools may be locked."""
     sold = units_of_holds(holds[order.organization_id, hold_id] for hold_id in order.hold_ids)
-    places = zip(order.tickets, sold, strict=True)
-    return {ticket.id: SoldPlace(ticket, hold, line) for ticket, (hold, line) in giving_way(places)}
+    found = (each for each in zip(order.tickets, sold, strict=True) if only(each[0]))
+    return tuple(SoldPlace(ticket, hold, line) for ticket, (hold, line) in giving_way(found))
 
 
 @immutable

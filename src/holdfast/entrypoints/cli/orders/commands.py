@@ -15,7 +15,7 @@ from holdfast.domain.ids import SessionId, TicketId
 from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import InvalidValue
-from holdfast.entrypoints.api.orders.answers import order_answer
+from holdfast.entrypoints.api.orders.answers import cancelled_answer
 from holdfast.entrypoints.cli.holds.commands import add_reason
 from holdfast.entrypoints.cli.terminal import (
     CommandFailed,
@@ -99,7 +99,7 @@ def cancel_order(settings: Settings, options: argparse.Namespace) -> int:
         raise CommandFailed(f"{outcome.message} ({outcome.code.value})")
     assert isinstance(outcome, OrderCancelled)
     if options.json:
-        answer = order_answer(outcome.order)
+        answer = cancelled_answer(outcome)
         say(msgspec.json.format(msgspec.json.encode(answer)).decode())
     else:
         count, amount = len(outcome.ticket_ids), written(outcome.amount)
