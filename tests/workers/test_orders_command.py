@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from holdfast.domain.ids import TicketId
 from holdfast.domain.orders.order import Order, OrderStatus
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
@@ -16,8 +17,8 @@ from holdfast.engine import Admission
 from holdfast.entrypoints.cli.terminal import CommandFailed
 from holdfast.ports.paging import Cursor
 from holdfast.services.orders import clearing
-from holdfast.services.orders.clearing import Position
-from tests.contract.asking import converted, placed, refused, waiting
+from holdfast.services.orders.clearing import Clearing, Position
+from tests.contract.asking import cancelled, converted, placed, refused, waiting
 from tests.contract.venues import BUYER, STRANGER, Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import assert_sound, rows
@@ -148,6 +149,37 @@ def test_a_cancelled_session_is_cleared_of_holds_waitlist_and_orders(
         operator.says("sessions", "cancel", str(venue.session_id), *BECAUSE, "--json")
     )
     assert again == {"holds": 0, "orders": 0, "tickets": 0, "failed": 0}
+
+
+@pytest.mark.parametrize("is_changed_again", [False, True])
+def test_tickets_that_stay_valid_are_cancelled_or_reported(
+    world: PostgresWorld,
+    engine: Admission,
+    operator: Operator,
+    venue: Venue,
+    monkeypatch: pytest.MonkeyPatch,
+    is_changed_again: bool,
+) -> None:
+    """Support cancels a ticket after the step has read the order, once or every time."""
+    order = bought(engine, venue, ("Standing", 4))
+    tickets_of, left = Clearing._tickets_of, list(order.tickets)
+
+    def meanwhile(self: Clearing, seen: Order) -> tuple[TicketId, ...]:
+        found = tickets_of(self, seen)
+        if is_changed_again or len(left) == 4:
+            cancelled(engine, venue.cancel(order.id, left.pop(0).id))
+        return found
+
+    monkeypatch.setattr(Clearing, "_tickets_of", meanwhile)
+    words = ("sessions", "cancel", str(venue.session_id), *BECAUSE, "--json")
+    if is_changed_again:
+        done = json.loads(operator.says(*words, exit_code=1))
+        assert done == {"holds": 0, "orders": 0, "tickets": 0, "failed": 1}
+        assert world.orders(venue)[order.id].status is OrderStatus.PARTLY_CANCELLED
+    else:
+        done = json.loads(operator.says(*words))
+        assert done == {"holds": 0, "orders": 1, "tickets": 3, "failed": 0}
+        assert world.orders(venue)[order.id].status is OrderStatus.CANCELLED
 
 
 def test_an_unknown_session_is_named(operator: Operator) -> None:
