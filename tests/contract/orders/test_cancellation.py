@@ -205,7 +205,7 @@ def test_an_unknown_order_or_ticket_is_refused(world: World, engine: Admission) 
     assert refusal.code is RefusalCode.INVALID_TICKET
     message = "Ticket not found in this order"
     error = {"field": "ticket_ids[1]", "code": "invalid_ticket", "message": message}
-    assert refusal.details["errors"] == [error]
+    assert refusal.details == {"order_id": str(order.id), "errors": [error]}
     assert {each.status for each in world.orders(venue).values()} == {OrderStatus.CONFIRMED}
 
 

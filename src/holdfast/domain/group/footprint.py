@@ -45,7 +45,6 @@ from holdfast.domain.seats.seat_plan import Seating
 from holdfast.domain.values import Holder
 from holdfast.domain.waitlist.queues import Waitlist
 
-
 # Of all orders of a group together, unless a single one has more. As many as a command may write in
 # the main lane.
 TICKETS_SURVEYED_MAX = 250

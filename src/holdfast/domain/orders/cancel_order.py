@@ -119,7 +119,7 @@ class CancelOrder(Command):
         known = {ticket.id: ticket for ticket in order.tickets}
         unknown = [n for n, id_ in enumerate(self.ticket_ids) if id_ not in known]
         if unknown:
-            return invalid_ticket(unknown)
+            return invalid_ticket(str(order.id), unknown)
         void = [str(ticket_id) for ticket_id in self.ticket_ids if known[ticket_id].is_void]
         return ticket_already_void(str(order.id), void) if void else None
 
@@ -131,7 +131,7 @@ class CancelOrder(Command):
         return places_of(order, holds, lambda ticket: not ticket.is_void)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        return FailedAction("order.cancel_failed")
+        return FailedAction("order.cancel_failed", order_id=self.order_id)
 
 
 def _blocked(ledger: Ledger, places: tuple[SoldPlace, ...]) -> frozenset[SeatId]:

@@ -24,11 +24,12 @@ def ticket_already_void(order_id: str, ticket_ids: Sequence[str]) -> Refusal:
     return Refusal(Code.TICKET_ALREADY_VOID, message, details)
 
 
-def invalid_ticket(positions: Iterable[int]) -> Refusal:
+def invalid_ticket(order_id: str, positions: Iterable[int]) -> Refusal:
     """`positions` are those of tickets that are not in the order."""
     message = "Ticket not found in this order"
     errors: list[JsonValue] = [
         {"field": f"ticket_ids[{position}]", "code": "invalid_ticket", "message": message}
         for position in positions
     ]
-    return Refusal(Code.INVALID_TICKET, message, {"errors": errors})
+    details: dict[str, JsonValue] = {"order_id": order_id, "errors": errors}
+    return Refusal(Code.INVALID_TICKET, message, details)

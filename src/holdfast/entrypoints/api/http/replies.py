@@ -113,10 +113,9 @@ def answer_of(outcome: AnyOutcome) -> object:
             return order_answer(outcome.order)
         case OrderCancelled():
             return cancelled_answer(outcome)
-        case AlreadyConverted():
-            raise AssertionError("the order has to be read")
         case (
-            ApiKey()
+            AlreadyConverted()  # the order has to be read
+            | ApiKey()
             | Organization()
             | MailText()
             | IssuedKey()
