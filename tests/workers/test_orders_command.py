@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import Future
 from datetime import UTC, datetime
 from getpass import getuser
 from uuid import uuid4
 
 import pytest
 
+from holdfast.bootstrap.holds import desk
+from holdfast.bootstrap.settings import Settings
 from holdfast.domain.ids import TicketId
 from holdfast.domain.orders.order import Order, OrderStatus
 from holdfast.domain.policy import HoldPolicy
@@ -158,6 +161,7 @@ def test_tickets_that_stay_valid_are_cancelled_or_reported(
     operator: Operator,
     venue: Venue,
     monkeypatch: pytest.MonkeyPatch,
+    *,
     is_changed_again: bool,
 ) -> None:
     """Support cancels a ticket after the step has read the order, once or every time."""
@@ -185,6 +189,44 @@ def test_tickets_that_stay_valid_are_cancelled_or_reported(
 def test_an_unknown_session_is_named(operator: Operator) -> None:
     with pytest.raises(CommandFailed, match="there is no such session"):
         operator.says("sessions", "cancel", str(uuid4()), *BECAUSE)
+
+
+def test_a_session_is_found_in_one_of_several_organizations(
+    world: PostgresWorld, engine: Admission, operator: Operator, venue: Venue
+) -> None:
+    """As after a copy of an organization, whose sessions have the same ids."""
+    bought(engine, venue, ("Standing", 1))
+    elsewhere = world.build(PLAN)
+    with world.connected() as connection:
+        connection.execute(
+            "INSERT INTO session SELECT (jsonb_populate_record(s, jsonb_build_object("
+            " 'organization_id', other.organization_id, 'event_id', other.event_id))).*"
+            " FROM session s, session other WHERE s.id = %s AND other.id = %s",
+            [venue.session_id, elsewhere.session_id],
+        )
+    words = ("sessions", "cancel", str(venue.session_id), *BECAUSE)
+    with pytest.raises(CommandFailed, match=f"Pass --organization: .*{venue.organization_id}"):
+        operator.says(*words)
+    said = operator.says(*words, "--organization", str(venue.organization_id))
+    assert said.splitlines()[-1] == "Released 0 hold(s), cancelled 1 order(s) with 1 ticket(s)."
+    with pytest.raises(CommandFailed, match="there is no such session"):
+        operator.says(*words, "--organization", str(uuid4()))
+
+
+def test_a_command_without_an_answer_says_so(
+    world: PostgresWorld,
+    engine: Admission,
+    operator: Operator,
+    venue: Venue,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order = bought(engine, venue, ("Standing", 1))
+    hold = placed(engine, venue.place(("Standing", 1)))
+    monkeypatch.setattr(Admission, "submit", lambda *_: Future())
+    monkeypatch.setattr(desk, "_GRACE_SECONDS", 0.1 - Settings().holdfast_deadline_seconds)
+    for words in (("orders", "cancel", str(order.id)), ("holds", "release", str(hold.id))):
+        with pytest.raises(CommandFailed, match="there was no answer in time"):
+            operator.says(*words, *BECAUSE)
 
 
 def test_a_position_survives_being_written_down() -> None:

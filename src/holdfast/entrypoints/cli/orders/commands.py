@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from holdfast.bootstrap.holds.desk import AmbiguousHold
+from holdfast.bootstrap.holds.desk import AmbiguousHold, Unanswered
 from holdfast.bootstrap.orders.desk import OrderDesk, UnknownRow, order_desk
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.amounts import written
@@ -18,6 +18,7 @@ from holdfast.domain.values import InvalidValue
 from holdfast.entrypoints.api.orders.answers import cancelled_answer
 from holdfast.entrypoints.cli.holds.commands import add_reason
 from holdfast.entrypoints.cli.terminal import (
+    NO_ANSWER,
     CommandFailed,
     add_yes,
     confirm,
@@ -48,13 +49,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         help="cancel only this ticket; may be repeated",
     )
     cancel.add_argument("--refund-reference", help="of the refund at your payment provider")
-    cancel.add_argument(
-        "--organization",
-        type=uuid_argument,
-        metavar="ID",
-        help="look only here; needed if several organizations have such an order",
-    )
-    _add_common(cancel)
+    _add_common(cancel, "an order")
     cancel.set_defaults(run=cancel_order)
     sessions = commands.add_parser("sessions", help="cancel a session with its holds and orders")
     actions = sessions.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -66,11 +61,17 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "done; 1: some holds or orders are left, or there is no such session; 2: wrong usage.",
     )
     cancel.add_argument("session", type=uuid_argument, help="its id")
-    _add_common(cancel)
+    _add_common(cancel, "a session")
     cancel.set_defaults(run=cancel_session)
 
 
-def _add_common(action: argparse.ArgumentParser) -> None:
+def _add_common(action: argparse.ArgumentParser, what: str) -> None:
+    action.add_argument(
+        "--organization",
+        type=uuid_argument,
+        metavar="ID",
+        help=f"look only here; needed if several organizations have such {what}",
+    )
     add_reason(action)
     action.add_argument("--json", action="store_true", help="print the result as JSON")
     add_yes(action)
@@ -111,7 +112,7 @@ def cancel_order(settings: Settings, options: argparse.Namespace) -> int:
 
 def cancel_session(settings: Settings, options: argparse.Namespace) -> int:
     with _desk(settings, "session") as desk:
-        organization_id, session = desk.session(SessionId(options.session))
+        organization_id, session = desk.session(SessionId(options.session), options.organization)
         confirm(
             f"{session.name}: its sale ends, and all its holds and orders are cancelled. "
             "This cannot be undone. Cancel it?",
@@ -144,6 +145,8 @@ def _desk(settings: Settings, what: str) -> Iterator[OrderDesk]:
     try:
         with needs_database(f"the {what} could not be changed"), order_desk(settings) as desk:
             yield desk
+    except Unanswered:
+        raise CommandFailed(NO_ANSWER) from None
     except UnknownRow:
         raise CommandFailed(f"there is no such {what}") from None
     except AmbiguousHold as error:
