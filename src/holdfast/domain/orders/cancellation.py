@@ -66,6 +66,6 @@ class Cancellation:
         return Counter(pool_id for place in self.places for pool_id in place.line.pool_ids)
 
     def fact_version(self, hold: Hold) -> int:
-        """The version of the facts about a hold. A converted hold never changes again, so the
-        cancellations of its order continue its versions."""
+        """The version of the facts about a hold. The version of a converted hold never rises again,
+        even when its buyer is forgotten, so the cancellations of its order continue it."""
         return hold.version + self.after.version - 1
