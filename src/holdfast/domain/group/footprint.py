@@ -209,7 +209,8 @@ def orders_to_survey(sizes: Mapping[OrderKey, int], *, is_patient: bool) -> froz
     """The orders to read, of those with these numbers of tickets: the first that are not too large
     together. A large order takes most of a second, so it is read alone, and only by a patient
     lane."""
-    chosen, total = set(), 0
+    chosen: set[OrderKey] = set()
+    total = 0
     for key, size in sizes.items():
         if total + size <= TICKETS_SURVEYED_MAX or (is_patient and not chosen):
             chosen.add(key)

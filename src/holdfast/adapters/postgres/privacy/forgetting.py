@@ -5,6 +5,7 @@ it. No version rises, because no status does: facts and audit entries continue t
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from uuid import UUID
 
 from holdfast.adapters.postgres.answers import PATIENCE, answered_once, recorded_answer
 from holdfast.adapters.postgres.audit.entries import write_entry
@@ -160,10 +161,11 @@ class PostgresForgetting:
 
 def _forget(connection: Connection, names: dict[str, Any]) -> Forgotten:
     names["holds"] = [id_ for (id_,) in connection.execute(_ENDED, names)]
-    orders = dict(connection.execute(_ORDERS, names).fetchall())
+    orders: dict[UUID, UUID] = dict(connection.execute(_ORDERS, names).fetchall())
     names["orders"] = list(orders)
-    tickets = dict(connection.execute(_TICKETS_OF_ORDERS, names).fetchall())
-    tickets |= dict(connection.execute(_TICKETS_OF_ATTENDEE, names).fetchall())
+    tickets: dict[UUID, UUID] = {}
+    for query in (_TICKETS_OF_ORDERS, _TICKETS_OF_ATTENDEE):
+        tickets |= dict(connection.execute(query, names).fetchall())
     names["tickets"] = list(tickets)
     names["guards"] = list({*names["holds"], *orders.values(), *tickets.values()})
     connection.execute(_SEATS, names)
