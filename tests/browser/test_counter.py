@@ -5,14 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import DESKTOP, PHONE, TIMEOUT_MS, Visitor
-from tests.browser.test_hold_desk import DEVICES, look, tab_to
+from tests.browser.conftest import DESKTOP, PHONE, TIMEOUT_MS, Visitor, skip_menu, tab_to
+from tests.browser.test_hold_desk import DEVICES, look
 from tests.browser.test_pages import log_in
 from tests.support.people import PASSWORD, add_staff
 from tests.support.platform import Hall, Platform, new_platform
 from tests.support.servers import RunningServer
+
+# From the top of a page, through the menu.
+TABS_WITH_MENU_MAX = 100
 
 
 @pytest.fixture
@@ -42,6 +45,16 @@ def counter(browser: Browser, server: RunningServer, platform: Platform) -> Iter
 def open_session(visitor: Visitor, hall: Hall) -> Page:
     visitor.visit(f"/admin/holdfast/session/{hall.session_id}/change/")
     return visitor.page
+
+
+def press(control: Locator) -> None:
+    tab_to(control, TABS_WITH_MENU_MAX)
+    control.page.keyboard.press("Enter")
+
+
+def write(field: Locator, text: str) -> None:
+    tab_to(field)
+    field.page.keyboard.type(text)
 
 
 def sold(platform: Platform) -> tuple[str, ...]:
@@ -98,30 +111,20 @@ def test_two_tickets_are_sold_to_a_caller_with_the_keyboard_alone(
     counter: Visitor, platform: Platform, hall: Hall
 ) -> None:
     page = open_session(counter, hall)
-    tab_to(page, "Hold for a customer")
-    page.keyboard.press("Enter")
-    expect(page.get_by_label("Seats by name")).to_be_visible()
-    tab_to(page, "seats")
-    page.keyboard.type("Stalls 1 1-2")
-    tab_to(page, "email")
-    page.keyboard.type("ann@example.com")
-    tab_to(page, "reason")
-    page.keyboard.type("on the phone")
-    tab_to(page, "Continue")
-    page.keyboard.press("Enter")
+    press(page.get_by_role("link", name="Hold for a customer"))
+    skip_menu(page)
+    write(page.get_by_label("Seats by name"), "Stalls 1 1-2")
+    write(page.locator("[name=email]"), "ann@example.com")
+    write(page.locator("[name=reason]"), "on the phone")
+    press(page.get_by_role("button", name="Continue"))
     expect(page.get_by_text("Holds 2 seats (Stalls 1 1, 2)")).to_be_visible()
-    tab_to(page, "Hold 2 tickets")
-    page.keyboard.press("Enter")
+    press(page.get_by_role("button", name="Hold 2 tickets"))
     expect(page.get_by_text("Held until")).to_be_visible()
-    tab_to(page, "Record payment")
-    page.keyboard.press("Enter")
-    expect(page.get_by_label("Payment reference")).to_be_visible()
-    tab_to(page, "payment_reference")
-    page.keyboard.type("receipt 17")
-    tab_to(page, "reason")
-    page.keyboard.type("paid by card")
-    tab_to(page, "Record payment")
-    page.keyboard.press("Enter")
+    press(page.get_by_role("link", name="Record payment"))
+    skip_menu(page)
+    write(page.locator("[name=payment_reference]"), "receipt 17")
+    write(page.locator("[name=reason]"), "paid by card")
+    press(page.get_by_role("button", name="Record payment"))
     expect(page.get_by_text("Sold. The order has 2 tickets.")).to_be_visible()
     assert sold(platform) == hall.row(0)[:2]
     counter.assert_no_errors()

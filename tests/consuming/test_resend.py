@@ -53,7 +53,8 @@ def ask(shop: Shop, desk: MailDesk, hold: Hold, kind: MailKind) -> Refusal | Non
 
 def requested(shop: Shop, desk: MailDesk, hold: Hold, kind: MailKind) -> Message:
     assert hold.holder.email is not None
-    assert desk.offer(shop.venue.organization_id, hold.id) == Offer(kind, hold.holder.email)
+    offer = desk.offer(shop.venue.organization_id, hold.id)
+    assert offer == Offer(kind, hold.holder.email, hold.id)
     assert ask(shop, desk, hold, kind) is None
     return shop.facts("notice.requested")[-1]
 
@@ -190,6 +191,27 @@ def test_a_buyer_is_not_flooded(shop: Shop, desk: MailDesk) -> None:
     assert refused.code is RefusalCode.RATE_LIMIT_EXCEEDED
     assert len(requests_of(shop, hold)) == RESENDS_MAX
     assert ask(shop, desk, other, MailKind.CONFIRMATION) is None
+
+
+def test_the_mail_about_an_order_goes_to_its_own_address(
+    shop: Shop, desk: MailDesk, mail_server: MailServer
+) -> None:
+    """An order may join holds of one user id that have several addresses."""
+    user, own = f"user-{uuid4()}", shop.venue.organization_id
+    first, second = (shop.hold(holder=Holder(a_buyer().email, user)) for _ in range(2))
+    plain = shop.hold(holder=Holder(user_id=user))
+    shop.do(shop.venue.convert(first.id, second.id, plain.id, purchase=a_purchase()))
+    assert first.holder.email is not None
+    expected = Offer(MailKind.CONFIRMATION, first.holder.email, first.id)
+    for hold in (first, second, plain):
+        assert desk.offer(own, hold.id) == expected
+        assert ask(shop, desk, hold, MailKind.CONFIRMATION) is None
+    sent(shop, mail_server, shop.facts("notice.requested")[-1])
+    assert mail_server.received[0].to == address_of(first)
+    assert len(requests_of(shop, first)) == RESENDS_MAX == 3, "all count for the order"
+    refused = ask(shop, desk, second, MailKind.CONFIRMATION)
+    assert refused is not None
+    assert refused.code is RefusalCode.RATE_LIMIT_EXCEEDED
 
 
 @pytest.mark.parametrize(("minutes", "is_refused"), [(61, False), (59, True)])

@@ -133,7 +133,7 @@ class Agreeing(RuleBasedStateMachine):
         sold = Counter(
             pool_id
             for order in world.orders(venue).values()
-            for place in places_of(order, holds).values()
+            for place in places_of(order, holds, lambda _: True)
             if not place.ticket.is_void
             for pool_id in place.line.pool_ids
         )

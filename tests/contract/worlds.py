@@ -68,7 +68,13 @@ class _World:
             assert decision.order is not None, decision
             ledger.apply(decision.transitions)
             group.write_and_commit(
-                GroupWrites(ledger, decision.transitions, [], orders=[decision.order])
+                GroupWrites(
+                    ledger,
+                    decision.transitions,
+                    [],
+                    orders=[decision.order],
+                    changes=[*decision.transitions, decision.order],
+                )
             )
         connection.close()
 

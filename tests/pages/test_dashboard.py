@@ -139,6 +139,26 @@ def test_today_begins_at_midnight_of_the_organization(client: Client, sale: Sale
     sale.owner.execute("UPDATE organization SET time_zone = 'UTC' WHERE id = %s", own)
 
 
+def test_cancelled_tickets_and_orders_do_not_count_as_sold(client: Client, sale: Sale) -> None:
+    """Each hold here has two places, and each order one ticket."""
+    now = datetime.now(UTC)
+    orders = [sale.pay(sale.place(confirmed_at=now)) for _ in range(3)]
+    assert "6 tickets sold in 3 orders" in cards(client, sale)
+    for order_id, status in zip(orders, ("partly_cancelled", "cancelled"), strict=False):
+        own = [sale.organization_id, order_id]
+        sale.owner.execute(
+            "UPDATE ticket SET voided_at = now(), voided_version = 2"
+            " WHERE organization_id = %s AND order_id = %s",
+            own,
+        )
+        sale.owner.execute(
+            "UPDATE purchase_order SET status = %s, version = 2"
+            " WHERE organization_id = %s AND id = %s",
+            [status, *own],
+        )
+    assert "4 tickets sold in 2 orders" in cards(client, sale)
+
+
 def test_holds_that_expire_soon_are_listed_with_the_time_left(client: Client, sale: Sale) -> None:
     assert "No hold expires soon." in cards(client, sale)
     sale.place(reference="SOONER01", expires_in=65)

@@ -98,7 +98,9 @@ class Round:
         return after
 
     def commit(self) -> None:
-        self.group.write_and_commit(GroupWrites(self.ledger, self.transitions, []))
+        self.group.write_and_commit(
+            GroupWrites(self.ledger, self.transitions, [], changes=self.transitions)
+        )
 
 
 @dataclass

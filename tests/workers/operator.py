@@ -14,8 +14,8 @@ class Operator:
     database_url: str
     capsys: pytest.CaptureFixture[str]
 
-    def says(self, *words: str) -> str:
+    def says(self, *words: str, exit_code: int = 0) -> str:
         """What the command prints. It may raise CommandFailed."""
         options = parser(words[0]).parse_args(words)
-        assert options.run(Settings(database_url=self.database_url), options) == 0
+        assert options.run(Settings(database_url=self.database_url), options) == exit_code
         return self.capsys.readouterr().out

@@ -2,12 +2,16 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import Future
 from datetime import UTC, datetime
 from getpass import getuser
 from uuid import uuid4
 
 import pytest
 
+from holdfast.bootstrap.holds import desk
+from holdfast.bootstrap.settings import Settings
+from holdfast.domain.ids import TicketId
 from holdfast.domain.orders.order import Order, OrderStatus
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
@@ -16,8 +20,8 @@ from holdfast.engine import Admission
 from holdfast.entrypoints.cli.terminal import CommandFailed
 from holdfast.ports.paging import Cursor
 from holdfast.services.orders import clearing
-from holdfast.services.orders.clearing import Position
-from tests.contract.asking import converted, placed, refused, waiting
+from holdfast.services.orders.clearing import Clearing, Position
+from tests.contract.asking import cancelled, converted, placed, refused, waiting
 from tests.contract.venues import BUYER, STRANGER, Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import assert_sound, rows
@@ -172,9 +176,79 @@ def test_a_cancelled_session_is_cleared_of_holds_waitlist_and_orders(
     assert again == {"holds": 0, "orders": 0, "tickets": 0, "failed": 0}
 
 
+@pytest.mark.parametrize("is_changed_again", [False, True])
+def test_tickets_that_stay_valid_are_cancelled_or_reported(
+    world: PostgresWorld,
+    engine: Admission,
+    operator: Operator,
+    venue: Venue,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_changed_again: bool,
+) -> None:
+    """Support cancels a ticket after the step has read the order, once or every time."""
+    order = bought(engine, venue, ("Standing", 4))
+    tickets_of, left = Clearing._tickets_of, list(order.tickets)
+
+    def meanwhile(self: Clearing, seen: Order) -> tuple[TicketId, ...]:
+        found = tickets_of(self, seen)
+        if is_changed_again or len(left) == 4:
+            cancelled(engine, venue.cancel(order.id, left.pop(0).id))
+        return found
+
+    monkeypatch.setattr(Clearing, "_tickets_of", meanwhile)
+    words = ("sessions", "cancel", str(venue.session_id), *BECAUSE, "--json")
+    if is_changed_again:
+        done = json.loads(operator.says(*words, exit_code=1))
+        assert done == {"holds": 0, "orders": 0, "tickets": 0, "failed": 1}
+        assert world.orders(venue)[order.id].status is OrderStatus.PARTLY_CANCELLED
+    else:
+        done = json.loads(operator.says(*words))
+        assert done == {"holds": 0, "orders": 1, "tickets": 3, "failed": 0}
+        assert world.orders(venue)[order.id].status is OrderStatus.CANCELLED
+
+
 def test_an_unknown_session_is_named(operator: Operator) -> None:
     with pytest.raises(CommandFailed, match="there is no such session"):
         operator.says("sessions", "cancel", str(uuid4()), *BECAUSE)
+
+
+def test_a_session_is_found_in_one_of_several_organizations(
+    world: PostgresWorld, engine: Admission, operator: Operator, venue: Venue
+) -> None:
+    """As after a copy of an organization, whose sessions have the same ids."""
+    bought(engine, venue, ("Standing", 1))
+    elsewhere = world.build(PLAN)
+    with world.connected() as connection:
+        connection.execute(
+            "INSERT INTO session SELECT (jsonb_populate_record(s, jsonb_build_object("
+            " 'organization_id', other.organization_id, 'event_id', other.event_id))).*"
+            " FROM session s, session other WHERE s.id = %s AND other.id = %s",
+            [venue.session_id, elsewhere.session_id],
+        )
+    words = ("sessions", "cancel", str(venue.session_id), *BECAUSE)
+    with pytest.raises(CommandFailed, match=f"Pass --organization: .*{venue.organization_id}"):
+        operator.says(*words)
+    said = operator.says(*words, "--organization", str(venue.organization_id))
+    assert said.splitlines()[-1] == "Released 0 hold(s), cancelled 1 order(s) with 1 ticket(s)."
+    with pytest.raises(CommandFailed, match="there is no such session"):
+        operator.says(*words, "--organization", str(uuid4()))
+
+
+def test_a_command_without_an_answer_says_so(
+    world: PostgresWorld,
+    engine: Admission,
+    operator: Operator,
+    venue: Venue,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order = bought(engine, venue, ("Standing", 1))
+    hold = placed(engine, venue.place(("Standing", 1)))
+    monkeypatch.setattr(Admission, "submit", lambda *_: Future())
+    monkeypatch.setattr(desk, "_GRACE_SECONDS", 0.1 - Settings().holdfast_deadline_seconds)
+    for words in (("orders", "cancel", str(order.id)), ("holds", "release", str(hold.id))):
+        with pytest.raises(CommandFailed, match="there was no answer in time"):
+            operator.says(*words, *BECAUSE)
 
 
 def test_a_position_survives_being_written_down() -> None:

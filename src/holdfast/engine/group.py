@@ -135,7 +135,9 @@ class GroupRunner:
             queues = self._lock_queues
             if lock_queue is None and queues and (pending.is_large or queues.resources):
                 lock_queue = queues.queue_for(pending.command.organization_id, footprint)
-            is_too_much = weight and weight + footprint.weight > WEIGHT_PER_GROUP_MAX
+            is_too_much = footprint.is_unread or (
+                weight and weight + footprint.weight > WEIGHT_PER_GROUP_MAX
+            )
             if footprint.refusal is None and lock_queue is None and not is_too_much:
                 weight += footprint.weight
                 planned.append((pending, footprint))
@@ -362,6 +364,7 @@ def _decide_all(
                 verdicts.checkouts,
                 verdicts.orders,
                 verdicts.order_changes,
+                verdicts.changes,
                 verdicts.entries,
             )
         )
@@ -375,7 +378,7 @@ def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
         lapsed=frozenset().union(*(need.lapsed for need in needs)),
         wishes=tuple(wish for need in needs for wish in need.wishes),
         carts=tuple(cart for need in needs for cart in need.carts),
-        orders=frozenset().union(*(need.orders for need in needs)),
+        orders=tuple(dict.fromkeys(key for need in needs for key in need.orders)),
         waitlists=frozenset().union(*(need.waitlists for need in needs)),
     )
 

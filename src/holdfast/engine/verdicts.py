@@ -28,6 +28,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.promotion import missing_of, settle
 from holdfast.engine.queue import Pending
 from holdfast.ports.engine import Answer
+from holdfast.ports.store import Change
 
 log = structlog.get_logger()
 
@@ -44,8 +45,24 @@ class Verdicts:
     checkouts: list[Checkout] = field(default_factory=list)
     orders: list[Order] = field(default_factory=list)
     order_changes: list[OrderChange] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)  # all of these, in this order
     recorded: list[tuple[IdempotencyKey, RecordedAnswer]] = field(default_factory=list)
     entries: list[AuditRecord] = field(default_factory=list)
+
+    def collect(self, decision: Decision) -> None:
+        self.transitions += decision.transitions
+        self.changes += decision.transitions
+        if decision.seat_transitions:
+            self.seat_transitions += decision.seat_transitions
+            self.changes += decision.seat_transitions
+        if decision.checkout is not None:
+            self.checkouts.append(decision.checkout)
+        if decision.order is not None:
+            self.orders.append(decision.order)
+            self.changes.append(decision.order)
+        if decision.order_change is not None:
+            self.order_changes.append(decision.order_change)
+            self.changes.append(decision.order_change)
 
 
 def decide_one(
@@ -79,18 +96,12 @@ def decide_one(
         )
         verdicts.answers.append((pending, Answer(refusals.internal_error())))
         return
-    verdicts.transitions += decision.transitions
-    verdicts.seat_transitions += decision.seat_transitions
-    if decision.checkout is not None:
-        verdicts.checkouts.append(decision.checkout)
-    if decision.order is not None:
-        verdicts.orders.append(decision.order)
-    if decision.order_change is not None:
-        verdicts.order_changes.append(decision.order_change)
+    verdicts.collect(decision)
     outcome, promoted = decision.outcome, list[Transition]()
     if ledger.waitlists:
         promoted = _settled(ledger, pending.command, decision)
         verdicts.transitions += promoted
+        verdicts.changes += promoted
         outcome = _after_promotions(ledger, pending.command, outcome, promoted)
     if isinstance(outcome, NeedsMore):
         has_moved = bool(decision.transitions or promoted) or is_survey_useful

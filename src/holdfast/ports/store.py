@@ -103,6 +103,9 @@ class CommitState(Enum):
     UNKNOWN = auto()
 
 
+Change = Transition | Order | SeatTransition | OrderChange
+
+
 @immutable
 class GroupWrites:
     """Everything that one group writes."""
@@ -114,6 +117,8 @@ class GroupWrites:
     checkouts: Sequence[Checkout] = ()
     orders: Sequence[Order] = ()
     order_changes: Sequence[OrderChange] = ()
+    # All of these that have facts, in the order in which they were decided.
+    changes: Sequence[Change] = ()
     # Entries of the audit that no change implies.
     entries: Sequence[AuditRecord] = ()
 
@@ -151,39 +156,35 @@ class GroupWrites:
         return self.ledger.sessions[session_key].event_id
 
     def facts(self) -> Iterator[Fact]:
-        """Those of cancelled orders are separate, and come first: the seats that they free may be
-        held again in the same group."""
-        for transition in self.transitions:
-            yield from facts_of(transition, self.event_of)
-        if self.orders:
-            yield from self._order_facts()
-        for blocking in self.seat_transitions:
-            seat = blocking.after
-            event_id = self.event_of((seat.organization_id, seat.session_id))
-            yield seat_fact(blocking, event_id, self.ledger.now)
-
-    def facts_of_cancellation(self, cancellation: Cancellation) -> Iterator[Fact]:
-        """Of the order and its seats. Those of its tickets follow, before the next cancellation of
-        the same order, so that versions never fall."""
-        yield from cancellation_facts(cancellation, self.event_of)
-
-    def ticket_facts(self, cancellation: Cancellation) -> Iterator[Fact]:
-        yield from ticket_facts(cancellation, self.event_of)
-
-    def _order_facts(self) -> Iterator[Fact]:
-        versions = {
-            (each.after.organization_id, each.after.id): each.after.version
-            for each in self.transitions
-        }
-        for order in self.orders:
-            yield order_fact(order, versions[order.organization_id, order.hold_ids[0]])
+        """In the order of the decisions: a seat may change several times in one group."""
+        versions: dict[HoldKey, int] = {}
+        for change in self.changes:
+            match change:
+                case Transition(after=hold):
+                    yield from facts_of(change, self.event_of)
+                    if self.orders:
+                        versions[hold.key] = hold.version
+                case Order():
+                    first = (change.organization_id, change.hold_ids[0])
+                    yield order_fact(change, versions[first])
+                case SeatTransition(after=seat):
+                    event_id = self.event_of((seat.organization_id, seat.session_id))
+                    yield seat_fact(change, event_id, self.ledger.now)
+                case Cancellation():
+                    yield from cancellation_facts(change, self.event_of)
+                    yield from ticket_facts(change, self.event_of)
 
     def audit(self) -> Iterator[AuditRecord]:
-        for change in self.order_changes:
-            yield from order_audit(change)
-        for transition in self.transitions:
-            yield from audit_of(transition, self.event_of)
-        yield from map(seat_audit, self.seat_transitions)
+        for change in self.changes:
+            match change:
+                case Transition():
+                    yield from audit_of(change, self.event_of)
+                case SeatTransition():
+                    yield seat_audit(change)
+                case OrderChange():
+                    yield from order_audit(change)
+                case Order():
+                    pass  # its holds have entries
         yield from self.entries
 
 
@@ -228,8 +229,9 @@ class StoreConnection(Protocol):
     """One connection for one thread. It reconnects automatically."""
 
     def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
-        """Read without locks to learn what to lock. Data that is slow to read the first time (the
-        seats of a large hall) is read only if `is_patient`; otherwise it is listed in `unread`."""
+        """Read without locks to learn what to lock. Data that is slow to read (the seats of a large
+        hall, the first time; the tickets of a large order) is read only if `is_patient`; otherwise
+        it is listed in `unread` and `unread_orders`."""
         ...
 
     def group(self) -> AbstractContextManager[Group]: ...

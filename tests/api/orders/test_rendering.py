@@ -76,6 +76,26 @@ def test_an_order_of_many_tickets_is_rendered_on_a_thread(
     assert [name.rpartition("-")[0] for name in writers] == ["holdfast-large-read", "holdfast-read"]
 
 
+@pytest.mark.parametrize("quantity", [MANY - 1, MANY])
+def test_a_cancellation_of_a_large_order_lists_only_its_own_tickets(
+    new_world: Callable[[], World], quantity: int
+) -> None:
+    world = new_world()
+    paid = world.call("POST", confirm_path(world, quantity), json={"payment_reference": "pay-1"})
+    order = paid.json()["order"]
+    ticket_id = order["tickets"][7]["ticket_id"]
+    path = f"/api/orders/{order['order_id']}/cancel"
+    body = {"ticket_ids": [ticket_id], "reason": "The buyer fell ill"}
+    answer = world.call("POST", path, json=body).json()
+    assert answer["status"] == "partly_cancelled"
+    assert answer["session_ids"] == order["session_ids"]
+    assert len(answer["tickets"]) == (quantity if quantity < MANY else 1)
+    void = [each["ticket_id"] for each in answer["tickets"] if each["status"] == "void"]
+    assert void == [ticket_id]
+    rest = world.call("POST", path, json={"reason": "The buyer fell ill"}).json()
+    assert (rest["status"], "cancelled_at" in rest) == ("cancelled", True)
+
+
 def test_a_sale_is_answered_even_when_no_thread_is_free(
     new_world: Callable[[], World], writers: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

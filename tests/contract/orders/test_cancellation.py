@@ -1,13 +1,16 @@
 """Orders are cancelled as a whole or by ticket, once, and their places return to sale. Runs on
 every store."""
 
+from contextlib import closing
 from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 
 from holdfast.domain.catalog.model import EventStatus
+from holdfast.domain.group.footprint import Needs
 from holdfast.domain.group.outcomes import OrderCancelled
+from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.ids import OrderId, TicketId
 from holdfast.domain.orders.order import Order, OrderStatus
 from holdfast.domain.policy import HoldPolicy
@@ -202,7 +205,7 @@ def test_an_unknown_order_or_ticket_is_refused(world: World, engine: Admission) 
     assert refusal.code is RefusalCode.INVALID_TICKET
     message = "Ticket not found in this order"
     error = {"field": "ticket_ids[1]", "code": "invalid_ticket", "message": message}
-    assert refusal.details["errors"] == [error]
+    assert refusal.details == {"order_id": str(order.id), "errors": [error]}
     assert {each.status for each in world.orders(venue).values()} == {OrderStatus.CONFIRMED}
 
 
@@ -225,6 +228,39 @@ def test_a_changed_order_is_not_cancelled_by_an_old_version(
     assert refusal.code is RefusalCode.ORDER_CHANGED
     assert refusal.details == {"order_id": str(order.id), "version": 2}
     cancelled(engine, venue.cancel(order.id, version=2))
+
+
+def test_a_large_order_is_read_only_by_a_patient_lane(world: World, engine: Admission) -> None:
+    """However few of its tickets are cancelled, all are read, which takes most of a second."""
+    venue = club(world, 1_000)
+    orders = [bought(engine, venue, ("standing", units)) for units in (200, 300, 100, 50)]
+    commands = [venue.cancel(order.id, order.tickets[0].id) for order in orders]
+    keys = [order.key for order in orders]
+    with closing(world.store.connect()) as connection:
+        seen = connection.survey(Needs(orders=tuple(keys)))
+        assert set(seen.orders) == {keys[0], keys[3]}, "the first that are not too many together"
+        assert seen.unread_orders == {keys[1]: 300, keys[2]: 100}
+        large, later = (GroupPlan(seen).footprint(each) for each in commands[1:3])
+        assert (large.is_unread, large.weight) == (True, 301)
+        assert (later.is_unread, later.weight) == (True, 101)
+        seen = connection.survey(Needs(orders=(keys[1], keys[0])), is_patient=True)
+        assert set(seen.orders) == {keys[1]}, "alone"
+        assert GroupPlan(seen).footprint(commands[1]).weight == 301
+
+
+def test_tickets_of_a_large_order_are_cancelled_beside_small_orders(world: World) -> None:
+    venue = club(world, 2_000)
+    engine = Admission(world.store)
+    engine.start()
+    orders = [bought(engine, venue, ("standing", units)) for units in (1_000, 2, 200, 200)]
+    engine.stop()
+    commands = [venue.cancel(order.id, order.tickets[-1].id) for order in orders]
+    outcomes = in_one_group(world.store, *commands, venue.cancel(orders[0].id))
+    assert all(isinstance(each, OrderCancelled) for each in outcomes), outcomes
+    statuses = [each.status for each in world.orders(venue).values()]
+    assert statuses.count(OrderStatus.CANCELLED) == 1
+    assert statuses.count(OrderStatus.PARTLY_CANCELLED) == 3
+    assert counters(world, venue, "floor") == [(0, 399)]
 
 
 def test_a_repeated_request_gets_the_first_answer(world: World, engine: Admission) -> None:
@@ -290,6 +326,46 @@ def test_a_blocked_seat_stays_blocked_and_is_free_after_that(
     ask(engine, venue.unblock("Stalls A 1"))
     assert world.seats(venue)["Stalls A 1"].status == "available"
     placed(engine, venue.seats("Stalls A 1", holder=STRANGER))
+
+
+def test_facts_and_audit_keep_the_order_of_the_decisions_in_a_group(world: World) -> None:
+    """Otherwise the last that consumers hear of a seat may not be its status."""
+    venue = theatre(world)
+    engine = Admission(world.store)
+    engine.start()
+    order = bought(engine, venue, venue.these("Stalls A 1"))
+    ask(engine, venue.block("Stalls A 1", "Stalls A 2"))
+    engine.stop()
+    before, entries_before = len(world.payloads(venue)), len(world.audit(venue))
+    commands = [
+        venue.unblock("Stalls A 1"),
+        venue.cancel(order.id),
+        venue.unblock("Stalls A 2"),
+        venue.seats("Stalls A 2", holder=STRANGER),
+    ]
+    outcomes = in_one_group(world.store, *commands)
+    assert not any(isinstance(each, Refusal) for each in outcomes)
+    told = [(type_, each.get("status")) for type_, each in world.payloads(venue)[before:]]
+    assert told == [
+        ("seat.unblocked", "sold"),
+        ("order.cancelled", "cancelled"),
+        ("seat.released", None),
+        ("ticket.voided", None),
+        ("seat.unblocked", "available"),
+        ("hold.created", None),
+        ("seat.held", None),
+    ]
+    entries = [each.action for each in world.audit(venue)[entries_before:]]
+    assert entries == [
+        "seat.unblocked",
+        "order.cancelled",
+        "seat_released",
+        "seat.unblocked",
+        "hold.created",
+        "seat_reserved",
+    ]
+    seats = world.seats(venue)
+    assert [seats[f"Stalls A {n}"].status for n in (1, 2)] == ["available", "held"]
 
 
 def test_a_cancelled_place_reaches_the_first_on_the_waitlist(

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from holdfast.domain.facts import Fact
 from holdfast.domain.group.footprint import (
     Holding,
     Needs,
     Resource,
     ResourceKind,
     Survey,
+    orders_to_survey,
     seats_to_survey,
     waitlists_to_survey,
 )
@@ -50,7 +50,6 @@ class MemoryConnection:
     store: MemoryBooks
 
     def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
-        del is_patient  # nothing here takes long
         store = self.store
         with store.changed:
             now = store.clock()
@@ -62,7 +61,11 @@ class MemoryConnection:
                 for cart in needs.carts
                 if (hold := store.newest_of_cart(cart)) is not None
             }
-            orders = {key: store.orders[key] for key in needs.orders if key in store.orders}
+            sizes = {
+                key: len(store.orders[key].tickets) for key in needs.orders if key in store.orders
+            }
+            chosen = orders_to_survey(sizes, is_patient=is_patient)
+            orders = {key: store.orders[key] for key in chosen}
             for organization_id, order_id in orders:
                 for hold_id in store.orders[organization_id, order_id].hold_ids:
                     holds[organization_id, hold_id] = store.stored_holds[organization_id, hold_id]
@@ -73,6 +76,7 @@ class MemoryConnection:
                 holds=holds,
                 carts=carts,
                 orders=orders,
+                unread_orders={key: size for key, size in sizes.items() if key not in chosen},
                 lapsed={
                     pool_id: self._lapsed_of(session_key, pool_id, now)
                     for session_key, pool_id in needs.lapsed
@@ -251,7 +255,6 @@ class MemoryGroup:
                 store.pools[pool_id] = writes.ledger.pools[pool_id]
             for seat in writes.ledger.moved_seats.values():
                 store.seats[seat.id] = seat
-            store.facts += _facts_of_cancellations(writes)
             store.facts += writes.facts()
             store.audit += writes.audit()
             for (pool_id, second), units in writes.ledger.moved_lapse.items():
@@ -285,9 +288,3 @@ class MemoryGroup:
             self.store.unsettled.discard(key)
         else:
             self.store.unsettled.add(key)
-
-
-def _facts_of_cancellations(writes: GroupWrites) -> Iterator[Fact]:
-    for each in writes.cancellations:
-        yield from writes.facts_of_cancellation(each)
-        yield from writes.ticket_facts(each)

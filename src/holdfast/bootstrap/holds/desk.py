@@ -33,6 +33,10 @@ class AmbiguousHold(Exception):
         self.sides = sides
 
 
+class Unanswered(Exception):
+    """The engine gave no answer in time. The command may still take effect."""
+
+
 class HoldDesk:
     def __init__(self, settings: Settings, room: EngineRoom) -> None:
         self._settings = settings
@@ -69,7 +73,10 @@ class HoldDesk:
 
     def act(self, command: Command) -> Outcome | Refusal:
         deadline_seconds = self._settings.holdfast_deadline_seconds + _GRACE_SECONDS
-        answer = self._room.admission.submit(command).result(deadline_seconds)
+        try:
+            answer = self._room.admission.submit(command).result(deadline_seconds)
+        except TimeoutError:
+            raise Unanswered from None
         assert answer.outcome is not None, "commands without an idempotency key have no replays"
         return answer.outcome
 

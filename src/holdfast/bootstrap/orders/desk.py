@@ -53,8 +53,11 @@ class OrderDesk(HoldDesk):
             organization_id = _only(self._organizations.with_order(order_id))
         return OrderId(order_id), organization_id
 
-    def session(self, session_id: SessionId) -> tuple[OrganizationId, Session]:
-        organization_id = _only(self._organizations.with_session(session_id))
+    def session(
+        self, session_id: SessionId, organization_id: OrganizationId | None
+    ) -> tuple[OrganizationId, Session]:
+        if organization_id is None:
+            organization_id = _only(self._organizations.with_session(session_id))
         session = self._catalog.session(organization_id, session_id)
         if session is None:
             raise UnknownRow

@@ -10,18 +10,26 @@ from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore
 from holdfast.domain.group.plan import GroupPlan, key_of, resources_of, seats_of
 from holdfast.domain.holds.placement import NOTHING_ASKED, Asked
-from holdfast.domain.ids import HoldId, HoldKey, OrganizationId, SeatId, SessionKey
+from holdfast.domain.ids import (
+    HoldId,
+    HoldKey,
+    OrderId,
+    OrganizationId,
+    SeatId,
+    SessionKey,
+)
 from holdfast.domain.refusal_codes import Refusal
 
 
 class FailedAction(NamedTuple):
-    """The audit's name for a refused command, with the hold or seat it was about, and what it asked
-    for."""
+    """The audit's name for a refused command, with the hold, seat or order it was about, and what
+    it asked for."""
 
     action: str
     hold_id: HoldId | None = None
     seat_id: SeatId | None = None
     asked: Asked = NOTHING_ASKED
+    order_id: OrderId | None = None
 
 
 class Command(ABC):

@@ -45,6 +45,10 @@ from holdfast.domain.seats.seat_plan import Seating
 from holdfast.domain.values import Holder
 from holdfast.domain.waitlist.queues import Waitlist
 
+# Of all orders of a group together, unless a single one has more. As many as a command may write in
+# the main lane.
+TICKETS_SURVEYED_MAX = 250
+
 
 class ResourceKind(IntEnum):
     EVENT = 5  # locked by a change of the event, and by nothing else
@@ -144,7 +148,8 @@ class Footprint:
     payment: PaymentKey | None = None  # must not have paid for another order
     cart: CartKey | None = None  # its newest hold is to be read
     attendees: Sequence[Attendee | None] = ()  # sealed before anything is locked
-    weight: int = 1  # estimated rows written, if many
+    weight: int = 1  # estimated rows read or written, if many
+    is_unread: bool = False  # the survey has left out what it needs: it is planned again
     awaits: Resource | None = None  # must be available before the command can be planned
     refusal: Refusal | None = None  # the command is too large to be decided
 
@@ -162,7 +167,7 @@ class Needs:
     lapsed: frozenset[tuple[SessionKey, PoolId]] = frozenset()
     wishes: tuple[Wish, ...] = ()
     carts: tuple[CartKey, ...] = ()  # their newest holds may be renewed or changed
-    orders: frozenset[OrderKey] = frozenset()  # with their holds
+    orders: tuple[OrderKey, ...] = ()  # with their tickets and holds
     # Sessions besides those of the holds where places may be freed.
     waitlists: frozenset[SessionKey] = frozenset()
 
@@ -186,6 +191,8 @@ class Survey:
     blocks_of: Mapping[SeatId, BlockId] = field(default_factory=dict)
     carts: Mapping[CartKey, Hold] = field(default_factory=dict)  # the newest hold of each
     orders: Mapping[OrderKey, Order] = field(default_factory=dict)
+    # The number of tickets of orders that were not read: they would delay other commands.
+    unread_orders: Mapping[OrderKey, int] = field(default_factory=dict)
     waitlists: Mapping[SessionKey, Waitlist] = field(default_factory=dict)
     # Sessions whose waitlist was not empty after the last group.
     busy_waitlists: frozenset[SessionKey] = frozenset()
@@ -196,6 +203,19 @@ class Survey:
         known = {hold.key: hold for holds in self.lapsed.values() for hold in holds}
         known |= {hold.key: hold for hold in self.carts.values()}
         return known | dict(self.holds)
+
+
+def orders_to_survey(sizes: Mapping[OrderKey, int], *, is_patient: bool) -> frozenset[OrderKey]:
+    """The orders to read, of those with these numbers of tickets: the first that are not too large
+    together. A large order takes most of a second, so it is read alone, and only by a patient
+    lane."""
+    chosen: set[OrderKey] = set()
+    total = 0
+    for key, size in sizes.items():
+        if total + size <= TICKETS_SURVEYED_MAX or (is_patient and not chosen):
+            chosen.add(key)
+            total += size
+    return frozenset(chosen)
 
 
 def waitlists_to_survey(needs: Needs, seen: Survey) -> frozenset[SessionKey]:

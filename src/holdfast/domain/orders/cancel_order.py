@@ -52,13 +52,16 @@ class CancelOrder(Command):
         return (self.organization_id, self.order_id)
 
     def needs(self, learnt: NeedsMore) -> Needs:
-        return Needs(orders=frozenset({self.order_key}))
+        return Needs(orders=(self.order_key,))
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
         """All holds of the order are locked: they guard it, so that two cancellations of its
-        tickets come one after the other."""
+        tickets come one after the other. All its tickets count, because all are read."""
         organization_id = self.organization_id
         required = key_of(self)
+        unread = plan.survey.unread_orders.get(self.order_key)
+        if unread is not None:
+            return Footprint(frozenset(required), weight=1 + unread, is_unread=True)
         order = plan.survey.orders.get(self.order_key)
         if order is None:
             return Footprint(frozenset(required))
@@ -75,7 +78,7 @@ class CancelOrder(Command):
         }
         seats = [place.line.seat.id for place in places if place.line.seat is not None]
         required |= seat_resources(organization_id, seats)
-        return Footprint(frozenset(required), weight=1 + len(places))
+        return Footprint(frozenset(required), weight=1 + len(order.tickets))
 
     def decide(self, ledger: Ledger) -> Decision:
         order = ledger.orders.get(self.order_key)
@@ -111,14 +114,12 @@ class CancelOrder(Command):
     def _places(self, order: Order, holds: Mapping[HoldKey, Hold]) -> tuple[SoldPlace, ...]:
         """The places of the tickets that become void, in the order of the tickets."""
         asked = frozenset(self.ticket_ids)
-        return tuple(
-            place
-            for ticket_id, place in places_of(order, holds).items()
-            if (ticket_id in asked if asked else not place.ticket.is_void)
-        )
+        if asked:
+            return places_of(order, holds, lambda ticket: ticket.id in asked)
+        return places_of(order, holds, lambda ticket: not ticket.is_void)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        return FailedAction("order.cancel_failed")
+        return FailedAction("order.cancel_failed", order_id=self.order_id)
 
 
 def _blocked(ledger: Ledger, places: tuple[SoldPlace, ...]) -> frozenset[SeatId]:

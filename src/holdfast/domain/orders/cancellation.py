@@ -5,11 +5,11 @@ drew from, even if the catalog has changed since.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from holdfast.domain.holds.hold import Hold, Line
-from holdfast.domain.ids import HoldKey, PoolId, SeatId, SessionKey, TicketId
+from holdfast.domain.ids import HoldKey, PoolId, SeatId, SessionKey
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order, Ticket, Voiding, units_of_holds
 from holdfast.domain.orders.order_change import OrderChange
@@ -24,11 +24,14 @@ class SoldPlace(NamedTuple):
     line: Line
 
 
-def places_of(order: Order, holds: Mapping[HoldKey, Hold]) -> dict[TicketId, SoldPlace]:
-    """The places of all tickets. The holds of the order must be among `holds`."""
+def places_of(
+    order: Order, holds: Mapping[HoldKey, Hold], only: Callable[[Ticket], bool]
+) -> tuple[SoldPlace, ...]:
+    """The places of some tickets. The holds of the order must be among `holds`. A few tickets of a
+    large order are found without a pause: their pools may be locked."""
     sold = units_of_holds(holds[order.organization_id, hold_id] for hold_id in order.hold_ids)
-    places = zip(order.tickets, sold, strict=True)
-    return {ticket.id: SoldPlace(ticket, hold, line) for ticket, (hold, line) in giving_way(places)}
+    found = (each for each in zip(order.tickets, sold, strict=True) if only(each[0]))
+    return tuple(SoldPlace(ticket, hold, line) for ticket, (hold, line) in giving_way(found))
 
 
 @immutable
@@ -52,6 +55,6 @@ class Cancellation(OrderChange):
         return Counter(pool_id for place in self.places for pool_id in place.line.pool_ids)
 
     def fact_version(self, hold: Hold) -> int:
-        """The version of the facts about a hold. A converted hold never changes again, so the
-        cancellations of its order continue its versions."""
+        """The version of the facts about a hold. The version of a converted hold never rises again,
+        even when its buyer is forgotten, so the cancellations of its order continue it."""
         return hold.version + self.after.version - 1

@@ -182,14 +182,11 @@ class Order:
     def cancelled(self, ticket_ids: Collection[TicketId], voiding: Voiding) -> "Order":
         """With these tickets void."""
         assert voiding.version == self.version + 1
-        return replace(
-            self,
-            version=voiding.version,
-            tickets=tuple(
-                replace(ticket, voided=voiding) if ticket.id in ticket_ids else ticket
-                for ticket in giving_way(self.tickets)
-            ),
-        )
+        tickets = list(self.tickets)
+        void = [number for number, ticket in enumerate(tickets) if ticket.id in ticket_ids]
+        for number in giving_way(void):
+            tickets[number] = replace(tickets[number], voided=voiding)
+        return replace(self, version=voiding.version, tickets=tuple(tickets))
 
     def refunded(self, ticket_ids: Collection[TicketId], reference: str) -> "Order":
         """With the reference at these void tickets."""

@@ -67,5 +67,5 @@ def named_tickets(order: Order, ticket_ids: Sequence[TicketId]) -> tuple[Ticket,
     known = {ticket.id: ticket for ticket in order.tickets}
     unknown = [n for n, id_ in enumerate(ticket_ids) if id_ not in known]
     if unknown:
-        return invalid_ticket(unknown)
+        return invalid_ticket(str(order.id), unknown)
     return tuple(known[ticket_id] for ticket_id in ticket_ids)

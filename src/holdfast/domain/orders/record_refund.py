@@ -44,15 +44,20 @@ class RecordRefund(Command):
         return (self.organization_id, self.order_id)
 
     def needs(self, learnt: NeedsMore) -> Needs:
-        return Needs(orders=frozenset({self.order_key}))
+        return Needs(orders=(self.order_key,))
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
         """The holds of the order guard its tickets."""
         required = key_of(self)
+        unread = plan.survey.unread_orders.get(self.order_key)
+        if unread is not None:
+            return Footprint(frozenset(required), weight=1 + unread, is_unread=True)
         order = plan.survey.orders.get(self.order_key)
-        for hold_id in () if order is None else order.hold_ids:
-            required |= {Resource(ResourceKind.HOLD, self.organization_id, hold_id)}
-        return Footprint(frozenset(required))
+        if order is None:
+            return Footprint(frozenset(required))
+        own = self.organization_id
+        required |= {Resource(ResourceKind.HOLD, own, hold_id) for hold_id in order.hold_ids}
+        return Footprint(frozenset(required), weight=1 + len(order.tickets))
 
     def decide(self, ledger: Ledger) -> Decision:
         order = ledger.orders.get(self.order_key)
@@ -84,4 +89,4 @@ class RecordRefund(Command):
         return already_refunded(str(order.id), others) if others or not fitting else fitting
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        return FailedAction("order.refund_failed")
+        return FailedAction("order.refund_failed", order_id=self.order_id)

@@ -38,11 +38,12 @@ def already_refunded(order_id: str, ticket_ids: Sequence[str]) -> Refusal:
     return Refusal(Code.ALREADY_REFUNDED, message, details)
 
 
-def invalid_ticket(positions: Iterable[int]) -> Refusal:
+def invalid_ticket(order_id: str, positions: Iterable[int]) -> Refusal:
     """`positions` are those of tickets that are not in the order."""
     message = "Ticket not found in this order"
     errors: list[JsonValue] = [
         {"field": f"ticket_ids[{position}]", "code": "invalid_ticket", "message": message}
         for position in positions
     ]
-    return Refusal(Code.INVALID_TICKET, message, {"errors": errors})
+    details: dict[str, JsonValue] = {"order_id": order_id, "errors": errors}
+    return Refusal(Code.INVALID_TICKET, message, details)

@@ -18,6 +18,7 @@ class CommandFailed(Exception):
     """The message is shown at the terminal."""
 
 
+NO_ANSWER = "there was no answer in time. Find out whether it was done before you try again"
 _HINT = "is PostgreSQL running and migrated"
 _OWNER_HINT = f"{_HINT}, and is HOLDFAST_OWNER_DATABASE_URL set to the owner of its tables"
 

@@ -11,7 +11,7 @@ from holdfast.domain.access.tokens import HolderToken
 from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.holds.placement import NOTHING_ASKED, Asked
-from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId, SeatId
+from holdfast.domain.ids import ApiKeyId, HoldId, OrderId, OrganizationId, SeatId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import JsonValue
@@ -35,6 +35,7 @@ class FailedAttempt:
     key_id: ApiKeyId | None = None
     asked: Asked = NOTHING_ASKED
     details: Mapping[str, JsonValue] = field(default_factory=lambda: _NO_DETAILS)
+    order_id: OrderId | None = None  # recorded under its first hold, like all about an order
     times: int = 1  # equal attempts, of which this is the first
     noted_at: float = field(default_factory=monotonic)
 
@@ -55,6 +56,7 @@ class FailedAttempt:
             failed.seat_id,
             asked=failed.asked,
             details=refusal.details,
+            order_id=failed.order_id,
         )
 
 

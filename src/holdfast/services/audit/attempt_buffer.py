@@ -117,6 +117,7 @@ def folded(attempts: Iterable[FailedAttempt]) -> list[FailedAttempt]:
             attempt.organization_id,
             (attempt.action, attempt.code),
             (attempt.hold_id, attempt.seat_id, attempt.catalog_id, attempt.key_id),
+            attempt.order_id,
             attempt.asked,
             (origin.actor, origin.acting_user, origin.ip, origin.user_agent),
             _encode(attempt.details),

@@ -1,6 +1,7 @@
 """Sends an e-mail to a buyer again. The request is a fact: the notifier sends the mail, once, when
 the mail server is available. Every call blocks."""
 
+from dataclasses import replace
 from uuid import UUID, uuid5
 
 import structlog
@@ -19,7 +20,7 @@ from holdfast.domain.mails.resend import (
     nothing_to_confirm,
     paid_late,
 )
-from holdfast.domain.orders.order import OrderStatus, revival_id
+from holdfast.domain.orders.order import Order, OrderStatus, revival_id
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import EmailAddress
 from holdfast.ports.holds import HoldReader, SeenHold
@@ -34,10 +35,11 @@ _log = structlog.get_logger("holdfast.mails")
 
 @immutable
 class Offer:
-    """The mail that would be sent, and to whom."""
+    """The mail that would be sent, to whom, and the hold under which it is counted."""
 
     kind: MailKind
     to: EmailAddress
+    hold_id: HoldId
 
 
 @immutable
@@ -68,7 +70,7 @@ class MailDesk:
         if offer.kind is not kind:
             return has_changed()
         request_id = uuid7() if form_id is None else uuid5(hold_id, str(form_id))
-        request = MailRequest(request_id, kind, hold_id, seen.hold.order_id)
+        request = MailRequest(request_id, kind, offer.hold_id, seen.hold.order_id)
         try:
             return self.requests.add(organization_id, request, origin)
         except StoreError as error:
@@ -79,7 +81,13 @@ class MailDesk:
         return found(lambda: self.holds.hold(organization_id, hold_id), refusals.hold_not_found)
 
     def _offer(self, seen: SeenHold) -> Offer | Refusal:
+        """An order may join holds with other addresses: its mail goes to its own."""
         hold = seen.hold
+        order = None if hold.order_id is None else read(lambda: self._order_of(hold))
+        if isinstance(order, Refusal):
+            return order
+        if order is not None:
+            hold = replace(hold, holder=order.holder)
         kind = mail_about(hold, seen.at)
         if isinstance(kind, Refusal):
             return kind
@@ -89,20 +97,14 @@ class MailDesk:
                 return paid
             if paid:
                 return paid_late()
-        if kind is MailKind.CONFIRMATION:
-            is_cancelled = read(lambda: self._is_cancelled(hold))
-            if isinstance(is_cancelled, Refusal):
-                return is_cancelled
-            if is_cancelled:
-                return nothing_to_confirm()
+        if order is not None and order.status is OrderStatus.CANCELLED:
+            return nothing_to_confirm()
         assert hold.holder.email is not None
-        return Offer(kind, hold.holder.email)
+        return Offer(kind, hold.holder.email, hold.id if order is None else order.hold_ids[0])
 
-    def _is_cancelled(self, hold: Hold) -> bool:
-        if hold.order_id is None:
-            return False
-        order = self.orders.order(hold.organization_id, hold.order_id)
-        return order is not None and order.status is OrderStatus.CANCELLED
+    def _order_of(self, hold: Hold) -> Order | None:
+        assert hold.order_id is not None
+        return self.orders.order(hold.organization_id, hold.order_id)
 
 
 def is_paid_late(holds: HoldReader, hold: Hold) -> bool:

@@ -16,7 +16,7 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import OrderCancelled, Outcome, Released
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.holds.release_hold import ReleaseHold
-from holdfast.domain.ids import EventId, OrganizationId, SessionId, TicketId
+from holdfast.domain.ids import EventId, OrderId, OrganizationId, SessionId, TicketId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.order import Order
@@ -118,14 +118,24 @@ class Clearing:
         ]
         outcomes = self._outcomes(found)
         released = sum(isinstance(each, Released) for each in outcomes)
-        return Cleared(holds=released, failed=_failed(found, outcomes)), page.next
+        return Cleared(holds=released, failed=_failed(outcomes)), page.next
 
     def _cancel(self, after: Cursor | None) -> tuple[Cleared, Cursor | None]:
         """All orders are looked at, whatever their status: no index finds the few that are left
         among thousands."""
         only = OrderFilter(event_id=self.event_id, session_id=self.session_id)
         page = self.orders.orders(self.organization_id, only, PageRequest(ORDERS_PER_STEP, after))
-        concerned = ((order, self._tickets_of(order)) for order in page.items)
+        done, changed = self._cancel_orders(page.items)
+        if changed:
+            # Somebody has cancelled some of these tickets meanwhile: the others are still valid.
+            found = (self.orders.order(self.organization_id, order_id) for order_id in changed)
+            again, left = self._cancel_orders([order for order in found if order is not None])
+            done = done.plus(again).plus(Cleared(failed=len(left)))
+        return done, page.next
+
+    def _cancel_orders(self, orders: Sequence[Order]) -> tuple[Cleared, list[OrderId]]:
+        """What was done, and the orders that were not cancelled because they have changed."""
+        concerned = ((order, self._tickets_of(order)) for order in orders)
         found = [
             CancelOrder(self.organization_id, order.id, tickets, self.origin)
             for order, tickets in concerned
@@ -134,7 +144,13 @@ class Clearing:
         outcomes = self._outcomes(found)
         cancelled = [each for each in outcomes if isinstance(each, OrderCancelled)]
         tickets = sum(len(each.ticket_ids) for each in cancelled)
-        return Cleared(0, len(cancelled), tickets, _failed(found, outcomes)), page.next
+        changed = [
+            command.order_id
+            for command, outcome in zip(found, outcomes, strict=True)
+            if isinstance(outcome, Refusal) and outcome.code is RefusalCode.TICKET_ALREADY_VOID
+        ]
+        failed = _failed(outcomes) - len(changed)
+        return Cleared(0, len(cancelled), tickets, failed), changed
 
     def _tickets_of(self, order: Order) -> tuple[TicketId, ...]:
         """An order may also have tickets of other events, which stay valid."""
@@ -153,9 +169,10 @@ class Clearing:
         return session is not None and session.event_id == self.event_id
 
     def _outcomes(self, commands: Sequence[Command]) -> list[Outcome | None]:
+        """None for commands that were not answered in time."""
         asked: list[Future[Answer]] = [self.submit.submit(command) for command in commands]
         finished, _ = wait(asked, timeout=STEP_SECONDS_MAX)
-        return [future.result().outcome for future in finished]
+        return [future.result().outcome if future in finished else None for future in asked]
 
 
 def _kind(text: str) -> int:
@@ -170,11 +187,10 @@ _DONE_ALREADY = {
     RefusalCode.INVALID_HOLD_STATE,
     RefusalCode.HOLD_EXPIRED,
     RefusalCode.ORDER_ALREADY_CANCELLED,
-    RefusalCode.TICKET_ALREADY_VOID,
 }
 
 
-def _failed(commands: Sequence[Command], outcomes: Sequence[Outcome | None]) -> int:
+def _failed(outcomes: Sequence[Outcome | None]) -> int:
     refused = [each for each in outcomes if isinstance(each, Refusal)]
-    unanswered = len(commands) - len(outcomes)
+    unanswered = sum(each is None for each in outcomes)
     return unanswered + sum(each.code not in _DONE_ALREADY for each in refused)

@@ -13,6 +13,16 @@ from holdfast.domain.ids import ApiKeyId, OrganizationId, SessionId, TicketTypeI
 from holdfast.ports.audit.attempts import EndedKey, FailedAttempt
 from holdfast.ports.store import StoreError
 
+# What is about an order is recorded under its first hold.
+_FIRST_HOLDS = """
+SELECT o.organization_id, o.id, o.hold_ids[1]
+FROM unnest(%s::uuid[], %s::uuid[]) AS named (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT organization_id, id, hold_ids FROM purchase_order
+    WHERE organization_id = named.organization_id AND id = named.id
+    OFFSET 0
+) o
+"""
 # What a refused extension, release or payment was about.
 _OF_HOLDS = """
 SELECT h.organization_id, h.id, h.session_id, ARRAY(
@@ -40,12 +50,28 @@ class PostgresAttempts:
     def record(self, attempts: Sequence[FailedAttempt]) -> None:
         if not attempts:
             return
+        attempts = self._under_holds(attempts)
         holds = self._holds_of(attempts)
         organizations = {attempt.organization_id for attempt in attempts}
         with self._database.transaction(*organizations) as connection:
             completed = (_completed(each, holds) for each in attempts)
             columns = rows.columns(attempt_row(each, self._hashes) for each in completed)
             connection.execute(sql.INSERT_ATTEMPTS, columns)
+
+    def _under_holds(self, attempts: Sequence[FailedAttempt]) -> Sequence[FailedAttempt]:
+        keys = {(each.organization_id, each.order_id) for each in attempts if each.order_id}
+        if not keys:
+            return attempts
+        try:
+            with self._database.transaction(*{own for own, _ in keys}) as connection:
+                found = connection.execute(_FIRST_HOLDS, rows.columns(keys))
+                first = {(own, order_id): hold_id for own, order_id, hold_id in found}
+        except StoreError:
+            return attempts
+        return [
+            replace(each, hold_id=first.get((each.organization_id, each.order_id), each.hold_id))
+            for each in attempts
+        ]
 
     def _holds_of(self, attempts: Sequence[FailedAttempt]) -> Mapping[_Key, _Hold]:
         """The holds that attempts name without their session. In a transaction of its own: carts

@@ -321,10 +321,14 @@ class Reading:
     def _locked_holds(self, locked: Rows) -> Iterator[Hold]:
         """As the survey saw them; those changed since are read again."""
         changed = []
-        for organization_id, hold_id, version, xid in locked:
+        for organization_id, hold_id, version, xid, has_address in locked:
             self.position = max(self.position, xid)
             hold = self._known.get((organization_id, hold_id))
-            if hold is not None and hold.version == version:
+            if (
+                hold is not None
+                and hold.version == version
+                and (hold.holder.email is not None) is has_address
+            ):
                 yield hold
             else:
                 changed.append((organization_id, hold_id))

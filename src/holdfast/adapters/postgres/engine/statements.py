@@ -83,12 +83,14 @@ CROSS JOIN LATERAL (
 """  # noqa: S608
 
 # (5) holds. Every change raises a hold's version, so holds with the version that the survey saw
-# need not be read again.
+# need not be read again. The exception is a forgotten buyer, whose address must not be written
+# again.
 LOCK_HOLDS = """
-SELECT h.organization_id, h.id, h.version, h.changed_xid::text::bigint
+SELECT h.organization_id, h.id, h.version, h.changed_xid::text::bigint,
+    h.customer_email IS NOT NULL
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
-    SELECT organization_id, id, version, changed_xid FROM hold
+    SELECT organization_id, id, version, changed_xid, customer_email FROM hold
     WHERE organization_id = wanted.organization_id AND id = wanted.id
     FOR NO KEY UPDATE SKIP LOCKED
 ) h

@@ -29,12 +29,15 @@ from holdfast.domain.group.footprint import (
     Needs,
     SeatNeeds,
     Survey,
+    orders_to_survey,
     seats_to_survey,
     waitlists_to_survey,
 )
 from holdfast.domain.holds.eviction import EVICTIONS_MAX
 from holdfast.domain.ids import (
     BlockId,
+    HoldId,
+    OrderKey,
     OrganizationId,
     PoolId,
     SeatId,
@@ -174,11 +177,10 @@ class _Surveyor:
     def look(self, connection: Statements, needs: Needs, *, is_patient: bool) -> Survey:
         """Read step by step: orders lead to holds, holds to sessions, sessions to waitlists, and
         waitlists to the seats that parties want. Each step is one round trip."""
-        orders = {
-            order.key: order
-            for order in map(self._order, _rows(connection, orders_sql.SURVEY_ORDERS, needs.orders))
-        }
-        ordered = {(key[0], hold_id) for key, each in orders.items() for hold_id in each.hold_ids}
+        sizes, holds_of = _sizes_of(connection, needs.orders)
+        chosen = orders_to_survey(sizes, is_patient=is_patient)
+        ordered = {(key[0], hold_id) for key in chosen for hold_id in holds_of[key]}
+        of_orders = _rows(connection, orders_sql.SURVEY_ORDERS, chosen)
         of_holds = _rows(connection, sql.SURVEY_HOLDS, needs.holds | ordered)
         of_carts = _rows(connection, waiting_sql.SURVEY_CARTS, frozenset(needs.carts))
         of_pools = {
@@ -201,7 +203,8 @@ class _Surveyor:
             holds,
             lapsed,
             carts=carts,
-            orders=orders,
+            orders={order.key: order for order in map(self._order, of_orders)},
+            unread_orders={key: size for key, size in sizes.items() if key not in chosen},
             busy_waitlists=self._busy_waitlists.among(sessions),
         )
         seen = replace(
@@ -245,6 +248,16 @@ def _is_more_needed(needs: Needs, seen: Survey) -> bool:
 def _rows(connection: Statements, statement: str, keys: Collection[Sequence[Any]]) -> Iterable[Row]:
     """Skip empty queries."""
     return connection.execute(statement, columns(keys)) if keys else ()
+
+
+def _sizes_of(
+    connection: Statements, keys: Sequence[OrderKey]
+) -> tuple[dict[OrderKey, int], dict[OrderKey, Sequence[HoldId]]]:
+    """The numbers of tickets of the orders that exist, in the order of `keys`, and their holds."""
+    rows = list(_rows(connection, orders_sql.ORDER_SIZES, keys))
+    sizes = {(organization_id, id_): tickets for organization_id, id_, _, tickets in rows}
+    holds = {(organization_id, id_): hold_ids for organization_id, id_, hold_ids, _ in rows}
+    return {key: sizes[key] for key in keys if key in sizes}, holds
 
 
 def _blocks_of(connection: Statements, needs: SeatNeeds) -> dict[SeatId, BlockId]:

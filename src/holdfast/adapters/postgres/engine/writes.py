@@ -1,9 +1,9 @@
 """Writes a group's results in a few set-based statements."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
-from itertools import islice
+from itertools import chain, groupby, islice
 from typing import Any
 from uuid import UUID
 
@@ -28,17 +28,17 @@ from holdfast.adapters.postgres.orders.rows import (
 )
 from holdfast.adapters.postgres.seats.rows import changed_seat_row
 from holdfast.adapters.postgres.waitlist.rows import write_places, write_queues
+from holdfast.domain.facts import Fact
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import FactType, Transition
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, SessionKey
-from holdfast.domain.orders.cancellation import Cancellation
 from holdfast.domain.slices import Rests
 from holdfast.ports.privacy.addresses import Addresses
 from holdfast.ports.store import GroupWrites
 
 # PostgreSQL inserts them in a few milliseconds, in which it keeps one processor busy.
-TICKETS_PER_STATEMENT = 250
+TICKETS_PER_STATEMENT = FACTS_PER_STATEMENT = 250
 # PostgreSQL begins to write the holds of larger groups while their facts are prepared.
 WRITTEN_AT_ONCE_MAX = 4
 
@@ -133,7 +133,9 @@ def write_group(
         connection.start()
     if writes.order_changes:
         _write_order_changes(connection, writes, position)
-    if transitions or writes.seat_transitions:
+    if writes.cancellations:
+        _write_facts_in_turns(connection, writes, position)
+    elif transitions or writes.seat_transitions:
         facts = rows.wire_columns(map(fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))
     if transitions or seats or writes.order_changes or writes.entries:
@@ -178,21 +180,27 @@ def _write_order_changes(connection: JoinedStatements, writes: GroupWrites, posi
     }
     if cancelled:
         connection.execute(sql.FOLLOW_HOLDS, (position, *rows.wire_columns(cancelled)))
+    tickets = chain.from_iterable(map(void_ticket_rows, writes.order_changes))
+    while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
+        connection.execute(sql.VOID_TICKETS, rows.wire_columns(some))
+        if len(some) == TICKETS_PER_STATEMENT:
+            connection.send()
+
+
+def _write_facts_in_turns(connection: JoinedStatements, writes: GroupWrites, position: str) -> None:
+    """Those of tickets have a statement of their own. In turns, all facts keep their order."""
     now = writes.ledger.now
-    for change in writes.order_changes:
-        facts: Iterator[Row] = iter(())
-        if isinstance(change, Cancellation):
-            told = rows.wire_columns(map(fact_row, writes.facts_of_cancellation(change)))
-            connection.execute(sql.INSERT_FACTS, (now, position, *told))
-            facts = map(ticket_fact_row, writes.ticket_facts(change))
-        tickets = iter(void_ticket_rows(change))
-        while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
-            connection.execute(sql.VOID_TICKETS, rows.wire_columns(some))
-            if of_tickets := list(islice(facts, TICKETS_PER_STATEMENT)):
-                told = rows.wire_columns(of_tickets)
-                connection.execute(sql.INSERT_TICKET_FACTS, (now, position, *told))
-            if len(some) == TICKETS_PER_STATEMENT:
+    for is_of_ticket, facts in groupby(writes.facts(), _is_of_ticket):
+        statement = sql.INSERT_TICKET_FACTS if is_of_ticket else sql.INSERT_FACTS
+        found = map(ticket_fact_row if is_of_ticket else fact_row, facts)
+        while some := list(islice(found, FACTS_PER_STATEMENT)):
+            connection.execute(statement, (now, position, *rows.wire_columns(some)))
+            if len(some) == FACTS_PER_STATEMENT:
                 connection.send()
+
+
+def _is_of_ticket(fact: Fact) -> bool:
+    return fact.ticket_id is not None
 
 
 def _write_answers(connection: Statements, writes: GroupWrites) -> None:

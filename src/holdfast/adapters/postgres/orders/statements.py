@@ -17,7 +17,19 @@ ORDER = f"""
 SELECT {ORDER_COLUMNS} FROM purchase_order o WHERE o.organization_id = %s AND o.id = %s
 """  # noqa: S608
 
-# For the engine: orders, and later whether they have changed since.
+# For the engine: how large orders are, the orders, and later whether they have changed since.
+ORDER_SIZES = """
+SELECT o.organization_id, o.id, o.hold_ids, o.tickets
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT organization_id, id, hold_ids, (
+        SELECT max(t.position) + 1 FROM ticket t
+        WHERE t.organization_id = wanted.organization_id AND t.order_id = wanted.id) AS tickets
+    FROM purchase_order
+    WHERE organization_id = wanted.organization_id AND id = wanted.id
+    OFFSET 0
+) o
+"""
 SURVEY_ORDERS = f"""
 SELECT {ORDER_COLUMNS}
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)

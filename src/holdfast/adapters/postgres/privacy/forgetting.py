@@ -1,9 +1,11 @@
-"""Erases a person's data. Statements follow the engine's lock order: seats before holds. They touch
-only ended holds, which no other command reopens, so nothing has to be locked first. The address is
-erased last, because the next slice finds the rest by it."""
+"""Erases a person's data. Statements follow the engine's lock order: seats before holds. The holds
+that guard orders and tickets, also those of other buyers, are locked before these: a group waits
+for no row whose guard it has. The address is erased last, because the next slice finds the rest by
+it. No version rises, because no status does: facts and audit entries continue the versions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from uuid import UUID
 
 from holdfast.adapters.postgres.answers import PATIENCE, answered_once, recorded_answer
 from holdfast.adapters.postgres.audit.entries import write_entry
@@ -35,8 +37,21 @@ SELECT id FROM hold WHERE {_OF_PERSON} AND status NOT IN ('waiting', 'active')
 ORDER BY id LIMIT {OWNERS_MAX}
 """  # noqa: S608
 _ORDERS = f"""
-SELECT id FROM purchase_order WHERE {_OF_PERSON} LIMIT {OWNERS_MAX}
+SELECT id, hold_ids[1] FROM purchase_order WHERE {_OF_PERSON} LIMIT {OWNERS_MAX}
 """  # noqa: S608
+_TICKETS_OF_ORDERS = f"""
+SELECT id, hold_id FROM ticket
+WHERE organization_id = %(own)s AND order_id = ANY (%(orders)s) AND attendee IS NOT NULL
+LIMIT {ROWS_MAX}
+"""  # noqa: S608
+_TICKETS_OF_ATTENDEE = f"""
+SELECT id, hold_id FROM ticket
+WHERE organization_id = %(own)s AND attendee_key = ANY (%(keys)s::uuid[]) LIMIT {ROWS_MAX}
+"""  # noqa: S608
+_GUARDS = """
+SELECT FROM hold WHERE organization_id = %(own)s AND id = ANY (%(guards)s)
+ORDER BY id FOR NO KEY UPDATE
+"""
 # A sold seat keeps its holder. One that was freed may belong to somebody else's hold by now.
 _SEATS_OF_HOLD = """
 SELECT s.id FROM hold_line l
@@ -56,28 +71,17 @@ SELECT holdfast_forget_entries(%(own)s, %(holds)s, %(keys)s::uuid[], {ROWS_MAX})
 """
 _HOLDS = f"""
 UPDATE hold h SET customer_email = NULL, email_key = NULL, notes = NULL, metadata = '{{}}',
-    user_id = coalesce(user_id, %(pseudonym)s), version = version + 1
+    user_id = coalesce(user_id, %(pseudonym)s)
 WHERE h.organization_id = %(own)s AND h.id = ANY (%(holds)s)
     AND NOT EXISTS ({_SEATS_OF_HOLD})
     AND NOT EXISTS (
         SELECT FROM audit a WHERE a.organization_id = %(own)s AND a.hold_id = h.id
             AND num_nonnulls(a.holder, a.holder_email, a.ip, a.user_agent) > 0)
 """  # noqa: S608
-_TICKETS_OF_ORDERS = f"""
-WITH found AS (
-    SELECT id FROM ticket
-    WHERE organization_id = %(own)s AND order_id = ANY (%(orders)s) AND attendee IS NOT NULL
-    LIMIT {ROWS_MAX})
-UPDATE ticket t SET attendee = NULL, attendee_key = NULL
-FROM found f WHERE t.organization_id = %(own)s AND t.id = f.id
-"""  # noqa: S608
-_TICKETS_OF_ATTENDEE = f"""
-WITH found AS (
-    SELECT id FROM ticket
-    WHERE organization_id = %(own)s AND attendee_key = ANY (%(keys)s::uuid[]) LIMIT {ROWS_MAX})
-UPDATE ticket t SET attendee = NULL, attendee_key = NULL
-FROM found f WHERE t.organization_id = %(own)s AND t.id = f.id
-"""  # noqa: S608
+_TICKETS = """
+UPDATE ticket SET attendee = NULL, attendee_key = NULL
+WHERE organization_id = %(own)s AND id = ANY (%(tickets)s) AND attendee IS NOT NULL
+"""
 _ORDERS_DONE = """
 UPDATE purchase_order o SET customer_email = NULL, email_key = NULL, metadata = '{}',
     user_id = coalesce(o.user_id, %(pseudonym)s)
@@ -157,15 +161,20 @@ class PostgresForgetting:
 
 def _forget(connection: Connection, names: dict[str, Any]) -> Forgotten:
     names["holds"] = [id_ for (id_,) in connection.execute(_ENDED, names)]
-    names["orders"] = [id_ for (id_,) in connection.execute(_ORDERS, names)]
+    orders: dict[UUID, UUID] = dict(connection.execute(_ORDERS, names).fetchall())
+    names["orders"] = list(orders)
+    tickets: dict[UUID, UUID] = {}
+    for query in (_TICKETS_OF_ORDERS, _TICKETS_OF_ATTENDEE):
+        tickets |= dict(connection.execute(query, names).fetchall())
+    names["tickets"] = list(tickets)
+    names["guards"] = list({*names["holds"], *orders.values(), *tickets.values()})
     connection.execute(_SEATS, names)
+    connection.execute(_GUARDS, names)
     ((facts,),) = connection.execute(_FACTS, names)
     ((entries,),) = connection.execute(_ENTRIES, names)
-    holds = connection.execute(_HOLDS, names).rowcount
-    tickets = connection.execute(_TICKETS_OF_ORDERS, names).rowcount
-    tickets += connection.execute(_TICKETS_OF_ATTENDEE, names).rowcount
-    orders = connection.execute(_ORDERS_DONE, names).rowcount
-    forgotten = Forgotten(holds, orders, tickets, facts, entries, is_complete=False)
+    erased = [connection.execute(each, names).rowcount for each in (_HOLDS, _TICKETS, _ORDERS_DONE)]
+    of_holds, of_tickets, of_orders = erased
+    forgotten = Forgotten(of_holds, of_orders, of_tickets, facts, entries, is_complete=False)
     if not forgotten.is_empty:
         return forgotten
     ((is_left,),) = connection.execute(_HAS_HOLDS, names)

@@ -16,6 +16,7 @@ from django.utils import timezone
 from holdfast.adapters.postgres.models import AuditEntry, Hold, Order, Organization, WaitingLine
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.immutable import immutable
+from holdfast.domain.orders.order import OrderStatus
 from holdfast.entrypoints.admin.audit import reason
 from holdfast.entrypoints.admin.dashboard.on_sale import EventOnSale, events_on_sale
 
@@ -148,20 +149,55 @@ def _today(organization: Organization, now: datetime) -> Today:
     paid = newest_holds(organization.id, HoldStatus.CONVERTED, midnight - LONGEST_HOLD)
     sold = _amount(paid, Q(confirmed_at__gte=midnight))
     orders = Order.objects.filter(organization_id=organization.id, created_at__gte=midnight)
-    count = orders[:HOLDS_COUNTED_MAX].count()
+    counted = orders.order_by("-created_at", "-id")[:HOLDS_COUNTED_MAX].aggregate(
+        read=Count("id"), valid=Count("id", filter=~Q(status=OrderStatus.CANCELLED.value))
+    )
+    void = [_void_tickets(organization.id, status, midnight) for status in _WITH_VOID_TICKETS]
     held = [
         _amount(newest_holds(organization.id, status, midnight), Q(held_at__isnull=False))
         for status in HoldStatus
         if status is not HoldStatus.WAITING
     ]
     return Today(
-        sold=Amount(sold.tickets, count, sold.is_cut_off or count == HOLDS_COUNTED_MAX),
+        sold=Amount(
+            max(0, sold.tickets - sum(void)),
+            counted["valid"],
+            sold.is_cut_off or HOLDS_COUNTED_MAX in {counted["read"], *void},
+        ),
         held=Amount(
             sum(each.tickets for each in held),
             sum(each.times for each in held),
             any(each.is_cut_off for each in held),
         ),
     )
+
+
+_WITH_VOID_TICKETS = (OrderStatus.PARTLY_CANCELLED, OrderStatus.CANCELLED)
+# Only the orders that have some, which an index of their own finds.
+VOID_TICKETS = """
+SELECT count(*) FROM (
+    SELECT FROM (
+        SELECT organization_id, hold_ids FROM purchase_order
+        WHERE organization_id = %(own)s AND status = %(status)s AND created_at >= %(since)s
+        ORDER BY created_at DESC, id DESC LIMIT %(limit)s
+    ) o
+    CROSS JOIN unnest(o.hold_ids) AS named (hold_id)
+    CROSS JOIN LATERAL (
+        SELECT FROM ticket t WHERE t.organization_id = o.organization_id
+            AND t.hold_id = named.hold_id AND t.voided_at IS NOT NULL
+        LIMIT %(limit)s
+    ) v
+    LIMIT %(limit)s
+) AS void
+"""
+
+
+def _void_tickets(organization_id: UUID, status: OrderStatus, since: datetime) -> int:
+    names = {"own": organization_id, "status": status.value, "since": since}
+    with connection.cursor() as cursor:
+        cursor.execute(VOID_TICKETS, {**names, "limit": HOLDS_COUNTED_MAX})
+        rows: list[Any] = cursor.fetchall()
+    return int(rows[0][0])
 
 
 def newest_holds(organization_id: UUID, status: HoldStatus, since: datetime) -> QuerySet[Hold]:

@@ -12,7 +12,7 @@ import msgspec
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.holds.placement import LINES_MAX, NOTHING_ASKED, Asked
-from holdfast.domain.ids import ApiKeyId, HoldId, SeatId, SessionId, TicketTypeId
+from holdfast.domain.ids import ApiKeyId, HoldId, OrderId, SeatId, SessionId, TicketTypeId
 from holdfast.domain.values import QUANTITY_MAX, EmailAddress, Holder, InvalidValue, JsonValue
 from holdfast.entrypoints.api.access.networks import network_of
 from holdfast.entrypoints.api.http.exchange import Call
@@ -74,8 +74,8 @@ def _sent_hash(call: Call) -> bytes | None:
 def _attempt(call: Call, code: str, details: dict[str, JsonValue]) -> FailedAttempt:
     origin: Origin = call.origin
     named = _named_in_path(call)
-    details |= {name: str(id_) for name, id_ in named.items() if name == "checkout_id"}
-    hold_id, seat_id = named.get("hold_id"), named.get("seat_id")
+    details |= {name: str(id_) for name, id_ in named.items() if name in _IN_DETAILS}
+    hold_id, seat_id, order_id = (named.get(f"{name}_id") for name in ("hold", "seat", "order"))
     catalog_id = next((named[name] for name in _CATALOG if name in named), None)
     key_id = named.get("key_id")
     return FailedAttempt(
@@ -89,9 +89,11 @@ def _attempt(call: Call, code: str, details: dict[str, JsonValue]) -> FailedAtte
         None if key_id is None else ApiKeyId(key_id),
         _asked(call, named.get("session_id")),
         details,
+        None if order_id is None else OrderId(order_id),
     )
 
 
+_IN_DETAILS = ("checkout_id", "order_id")
 _CATALOG = ("event_id", "pool_id", "ticket_type_id", "block_id")
 
 

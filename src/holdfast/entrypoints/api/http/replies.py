@@ -47,7 +47,12 @@ from holdfast.entrypoints.api.http.cursors import cursor_text
 from holdfast.entrypoints.api.http.exchange import JSON, PROBLEM_JSON, Call, Reply
 from holdfast.entrypoints.api.http.problems import refusal_reply, retry_headers
 from holdfast.entrypoints.api.http.shapes import PageAnswer
-from holdfast.entrypoints.api.orders.answers import CheckoutAnswer, order_answer, started_answer
+from holdfast.entrypoints.api.orders.answers import (
+    CheckoutAnswer,
+    changed_answer,
+    order_answer,
+    started_answer,
+)
 from holdfast.ports.answers import StoredAnswer
 from holdfast.ports.catalog import CatalogOutcome
 from holdfast.ports.engine import Answer
@@ -105,12 +110,13 @@ def answer_of(outcome: AnyOutcome) -> object:
             return import_answer(outcome)
         case CheckoutStarted():
             return started_answer(outcome)
-        case Converted() | OrderCancelled() | RefundRecorded():
+        case Converted():
             return order_answer(outcome.order)
-        case AlreadyConverted():
-            raise AssertionError("the order has to be read")
+        case OrderCancelled() | RefundRecorded():
+            return changed_answer(outcome)
         case (
-            ApiKey()
+            AlreadyConverted()  # the order has to be read
+            | ApiKey()
             | Organization()
             | MailText()
             | IssuedKey()

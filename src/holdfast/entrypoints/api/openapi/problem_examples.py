@@ -46,7 +46,7 @@ _WITH_VALUES = (
     of_orders.order_changed(str(sale.ORDER), 2),
     of_orders.order_already_cancelled(str(sale.ORDER)),
     of_orders.ticket_already_void(str(sale.ORDER), [str(sale.TICKETS[0])]),
-    of_orders.invalid_ticket([1]),
+    of_orders.invalid_ticket(str(sale.ORDER), [1]),
     refusals.cart_of_another_session(str(sale.SESSION)),
     refusals.waiting_places_exceeded(4),
     refusals.too_many_queues(QUEUES_MAX),

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, UnsetType, json, structs
 
-from holdfast.domain.group.outcomes import CheckoutStarted
+from holdfast.domain.group.outcomes import CheckoutStarted, OrderCancelled, RefundRecorded
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import CheckoutId, OrderId
 from holdfast.domain.orders.order import Order, OrderStatus, Ticket
@@ -114,7 +114,18 @@ class DemoPaymentAnswer(AnswerShape, frozen=True):
     currency: str
 
 
-def order_answer(order: Order) -> OrderAnswer:
+def changed_answer(done: OrderCancelled | RefundRecorded) -> OrderAnswer:
+    """Of a large order, only the tickets that changed now: its locks are held meanwhile, and the
+    answer is stored with each idempotency key."""
+    order = done.order
+    if len(order.tickets) <= TICKETS_WRITTEN_AT_ONCE_MAX:
+        return order_answer(order)
+    changed = frozenset(done.ticket_ids)
+    return order_answer(order, [ticket for ticket in order.tickets if ticket.id in changed])
+
+
+def order_answer(order: Order, shown: Sequence[Ticket] | None = None) -> OrderAnswer:
+    """With all its tickets, or those that are to be shown."""
     return OrderAnswer(
         order_id=order.id,
         status=order.status,
@@ -131,7 +142,7 @@ def order_answer(order: Order) -> OrderAnswer:
         created_at=utc(order.created_at),
         cancelled_at=UNSET if order.cancelled_at is None else utc(order.cancelled_at),
         metadata=metadata_or_unset(order.metadata),
-        tickets=_ticket_answers(order.tickets),
+        tickets=_ticket_answers(order.tickets if shown is None else shown),
     )
 
 

@@ -125,7 +125,8 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         summary="Cancel an order, or some of its tickets",
         description="The tickets become void for good, and their places go to the waitlist or back "
         "on sale. Holdfast moves no money: refund the payment yourself.",
-        returns="The order, with these tickets void.",
+        returns="The order, with these tickets void. If it has more than "
+        f"{answers.TICKETS_WRITTEN_AT_ONCE_MAX} tickets, only these are listed.",
         handler=handlers.cancel_order,
         body=structs.CancelOrderRequest,
         answer=answers.OrderAnswer,

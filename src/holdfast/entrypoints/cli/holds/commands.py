@@ -7,7 +7,13 @@ from contextlib import contextmanager
 
 import msgspec
 
-from holdfast.bootstrap.holds.desk import AmbiguousHold, HoldDesk, UnknownHold, hold_desk
+from holdfast.bootstrap.holds.desk import (
+    AmbiguousHold,
+    HoldDesk,
+    Unanswered,
+    UnknownHold,
+    hold_desk,
+)
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.amounts import written
 from holdfast.domain.group.command import Command
@@ -20,6 +26,7 @@ from holdfast.domain.policy import TTL_SECONDS_MAX
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.holds.answers import placed_hold_answer
 from holdfast.entrypoints.cli.terminal import (
+    NO_ANSWER,
     CommandFailed,
     add_yes,
     confirm,
@@ -185,6 +192,8 @@ def _desk(settings: Settings) -> Iterator[HoldDesk]:
     try:
         with needs_database("the hold could not be read or changed"), hold_desk(settings) as desk:
             yield desk
+    except Unanswered:
+        raise CommandFailed(NO_ANSWER) from None
     except UnknownHold:
         raise CommandFailed("there is no hold with this reference or id") from None
     except AmbiguousHold as error:

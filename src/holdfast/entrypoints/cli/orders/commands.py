@@ -6,20 +6,20 @@ from contextlib import contextmanager
 
 import msgspec
 
-from holdfast.bootstrap.holds.desk import AmbiguousHold
+from holdfast.bootstrap.holds.desk import AmbiguousHold, Unanswered
 from holdfast.bootstrap.orders.desk import OrderDesk, UnknownRow, order_desk
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.amounts import written
 from holdfast.domain.group.outcomes import OrderCancelled, Outcome, RefundRecorded
 from holdfast.domain.ids import SessionId, TicketId
 from holdfast.domain.orders.cancel_order import CancelOrder
-from holdfast.domain.orders.order import Order
 from holdfast.domain.orders.record_refund import RecordRefund
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import InvalidValue
-from holdfast.entrypoints.api.orders.answers import order_answer
+from holdfast.entrypoints.api.orders.answers import OrderAnswer, changed_answer
 from holdfast.entrypoints.cli.holds.commands import add_reason
 from holdfast.entrypoints.cli.terminal import (
+    NO_ANSWER,
     CommandFailed,
     add_yes,
     confirm,
@@ -41,7 +41,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     _add_order(cancel, "cancel only this ticket; may be repeated")
     cancel.add_argument("--refund-reference", help="of the refund at your payment provider")
-    _add_common(cancel)
+    _add_common(cancel, "an order")
     cancel.set_defaults(run=cancel_order)
     refund = actions.add_parser(
         "refund",
@@ -54,7 +54,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     refund.add_argument(
         "--refund-reference", required=True, help="of the refund at your payment provider"
     )
-    _add_common(refund)
+    _add_common(refund, "an order")
     refund.set_defaults(run=refund_order)
     sessions = commands.add_parser("sessions", help="cancel a session with its holds and orders")
     actions = sessions.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -66,7 +66,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "done; 1: some holds or orders are left, or there is no such session; 2: wrong usage.",
     )
     cancel.add_argument("session", type=uuid_argument, help="its id")
-    _add_common(cancel)
+    _add_common(cancel, "a session")
     cancel.set_defaults(run=cancel_session)
 
 
@@ -81,15 +81,15 @@ def _add_order(action: argparse.ArgumentParser, about_tickets: str) -> None:
         metavar="ID",
         help=about_tickets,
     )
+
+
+def _add_common(action: argparse.ArgumentParser, what: str) -> None:
     action.add_argument(
         "--organization",
         type=uuid_argument,
         metavar="ID",
-        help="look only here; needed if several organizations have such an order",
+        help=f"look only here; needed if several organizations have such {what}",
     )
-
-
-def _add_common(action: argparse.ArgumentParser) -> None:
     add_reason(action)
     action.add_argument("--json", action="store_true", help="print the result as JSON")
     add_yes(action)
@@ -114,7 +114,7 @@ def cancel_order(settings: Settings, options: argparse.Namespace) -> int:
         outcome = _unrefused(desk.act(command))
     assert isinstance(outcome, OrderCancelled)
     if options.json:
-        _say_order(outcome.order)
+        _say(changed_answer(outcome))
     else:
         count, amount = len(outcome.ticket_ids), written(outcome.amount)
         status = outcome.order.status.value.replace("_", " ")
@@ -136,7 +136,7 @@ def refund_order(settings: Settings, options: argparse.Namespace) -> int:
         outcome = _unrefused(desk.act(command))
     assert isinstance(outcome, RefundRecorded)
     if options.json:
-        _say_order(outcome.order)
+        _say(changed_answer(outcome))
     else:
         count = len(outcome.ticket_ids)
         say(f"Recorded refund {reference} for {count} ticket(s) of order {order.id}.")
@@ -157,13 +157,13 @@ def _unrefused(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _say_order(order: Order) -> None:
-    say(msgspec.json.format(msgspec.json.encode(order_answer(order))).decode())
+def _say(answer: OrderAnswer) -> None:
+    say(msgspec.json.format(msgspec.json.encode(answer)).decode())
 
 
 def cancel_session(settings: Settings, options: argparse.Namespace) -> int:
     with _desk(settings, "session") as desk:
-        organization_id, session = desk.session(SessionId(options.session))
+        organization_id, session = desk.session(SessionId(options.session), options.organization)
         confirm(
             f"{session.name}: its sale ends, and all its holds and orders are cancelled. "
             "This cannot be undone. Cancel it?",
@@ -196,6 +196,8 @@ def _desk(settings: Settings, what: str) -> Iterator[OrderDesk]:
     try:
         with needs_database(f"the {what} could not be changed"), order_desk(settings) as desk:
             yield desk
+    except Unanswered:
+        raise CommandFailed(NO_ANSWER) from None
     except UnknownRow:
         raise CommandFailed(f"there is no such {what}") from None
     except AmbiguousHold as error:
