@@ -151,6 +151,25 @@ def test_a_cancelled_sale_offers_to_cancel_its_orders_and_holds(
     assert audited == (2,)
 
 
+def test_an_order_whose_tickets_are_void_here_is_not_counted(
+    operator: Client, desk: Desk, order: Order
+) -> None:
+    """Its other tickets are for a session that goes on."""
+    assert "has no live holds and 1 order." in text_of(operator.get(url(desk, "session", "cancel")))
+    with desk.world.connected() as connection:
+        connection.execute(
+            "UPDATE purchase_order SET status = 'partly_cancelled', version = 2"
+            " WHERE organization_id = %s AND id = %s",
+            [desk.venue.organization_id, order.id],
+        )
+        connection.execute(
+            "UPDATE ticket SET voided_at = now(), voided_version = 2, void_reason = 'Ill'"
+            " WHERE organization_id = %s AND order_id = %s",
+            [desk.venue.organization_id, order.id],
+        )
+    assert "and no orders." in text_of(operator.get(url(desk, "session", "cancel")))
+
+
 def test_every_buyer_gets_one_mail(operator: Client, desk: Desk, database: Database) -> None:
     """Of the cancellation of a paid order, a hold, and a party on the waitlist."""
     ann, bob, cleo = (a_buyer() for _ in range(3))

@@ -6,11 +6,11 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
-from holdfast.adapters.postgres.models import Event, Hold, Order, Session
+from holdfast.adapters.postgres.models import Event, Hold, Order, Session, Ticket
 from holdfast.domain.access.scopes import Scope
 from holdfast.domain.catalog.model import SessionStatus
 from holdfast.domain.ids import EventId, OrganizationId, SessionId
@@ -192,7 +192,7 @@ def _said(cleared: Cleared) -> str:
 
 
 def _left(row: Any) -> tuple[QuerySet[Any], QuerySet[Any]]:
-    """Its live holds and the orders that are not cancelled, up to a limit."""
+    """Its live holds and the orders with valid tickets for it, up to a limit."""
     own: dict[str, Any] = {"organization_id": row.organization_id}
     sessions: Any = [row.id]
     if isinstance(row, Event):
@@ -200,7 +200,11 @@ def _left(row: Any) -> tuple[QuerySet[Any], QuerySet[Any]]:
     holds = Hold.objects.filter(**own, session_id__in=sessions)
     live = holds.filter(status__in=("active", "waiting"), expires_at__gt=timezone.now())
     sold = holds.filter(status="converted", order_id__isnull=False).values("order_id")
-    orders = Order.objects.filter(**own, id__in=sold).exclude(status=OrderStatus.CANCELLED)
+    valid = Ticket.objects.filter(
+        **own, order_id=OuterRef("id"), session_id__in=sessions, voided_at__isnull=True
+    )
+    orders = Order.objects.filter(Exists(valid), **own, id__in=sold)
+    orders = orders.exclude(status=OrderStatus.CANCELLED)
     return live.order_by()[:COUNTED_MAX], orders.order_by()[:COUNTED_MAX]
 
 
