@@ -129,7 +129,7 @@ def test_a_cancelled_sale_offers_to_cancel_its_orders_and_holds(
     assert f"The waitlist ends. Parties on it who gave an address {TOLD}" in asked
     offered = text_of(confirm(operator, desk, model, "cancel"))
     assert "is cancelled." in offered
-    assert "Cancel the orders and holds of" in offered
+    assert "Release the holds and cancel the orders of" in offered
     assert desk.now(hold).occupies_places(), "nothing is cancelled before it is confirmed"
     text, bars = continued(operator, desk, model)
     done = [each for each, _ in bars]

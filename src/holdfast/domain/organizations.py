@@ -145,7 +145,7 @@ class Organization:
     )
     mail_footer: str | None = _setting(
         "e-mail footer",
-        "Line at the end of every e-mail.",
+        "Text at the end of every e-mail.",
         f"must be 1 to {FOOTER_LENGTH_MAX} printable characters and must not be blank",
         "River Stage, 1 Harbour Street",
         _named,

@@ -16,5 +16,7 @@ def refuse_stale(record: Any, seen: str | None) -> Refusal | None:
     """`seen` is the state that the person saw; None if it does not matter."""
     if seen is None or seen == state_of(record):
         return None
-    message = "Somebody else has changed this meanwhile. Open the page again to see it as it is now"
+    message = (
+        "Somebody else has changed this in the meantime. Open the page again to see it as it is now"
+    )
     return Refusal(RefusalCode.CATALOG_CHANGED, message)

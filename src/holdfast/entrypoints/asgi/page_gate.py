@@ -60,7 +60,7 @@ class PageGate:
             await self._app(scope, entering, leaving)
         except _Busy:
             busy = PlainTextResponse(
-                "Too many pages are being made. Try again in a few seconds.\n",
+                "The server is busy. Try again in a few seconds.\n",
                 status_code=503,
                 headers={"Retry-After": "5"},
             )

@@ -42,7 +42,7 @@ def form_refused(request: HttpRequest, reason: str = "") -> HttpResponse:
     """For a form without a valid token against cross-site requests."""
     texts = {
         "title": "The form was not accepted",
-        "what": "Nothing was changed: this form was too old, or the browser blocks our cookies.",
+        "what": "Nothing was changed: this form was too old, or your browser blocks cookies.",
         "advice": "Go back, reload the page and send the form again.",
     }
     if not request.user.is_authenticated:

@@ -142,7 +142,7 @@ def _ask(request: HttpRequest, row: Any, form: ClearForm) -> HttpResponse:
     return show(
         request,
         form,
-        title=f"Cancel the orders and holds of {row.name}",
+        title=f"Release the holds and cancel the orders of {row.name}",
         consequence=f"It has {at_stake(row)}. Releases the holds, empties the waitlist and makes "
         f"the tickets void. {buyers_told('Buyers of these holds and orders who gave an address')} "
         "Holdfast does not refund the money: do that with your payment provider. This cannot be "
@@ -163,7 +163,7 @@ def _go_on(
         request,
         form,
         template="holdfast/catalog/batch.html",
-        title=f"Cancel the orders and holds of {row.name}",
+        title=f"Release the holds and cancel the orders of {row.name}",
         consequence=f"{_said(cleared)} Leave this page open until it is done.",
         button="Continue",
         back=page_of(row),

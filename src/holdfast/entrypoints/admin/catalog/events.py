@@ -79,7 +79,7 @@ class EventForm(CatalogForm):
             )
         self.fields["venue"] = text_field(
             "Venue",
-            "As e-mails show it, such as Harbour Hall, 1 Harbour Street.",
+            "Shown in e-mails, such as Harbour Hall, 1 Harbour Street.",
             required=False,
             max_length=VENUE_LENGTH_MAX,
         )

@@ -64,7 +64,7 @@ def upload_seats(request: HttpRequest, session: Session) -> HttpResponse:
         editor = editor_of(request, form, session, "Seats imported in the admin")
         outcome = import_csv(editor, SessionId(session.id), content).outcome
         if not isinstance(outcome, Refusal):
-            return done(request, "The seats are added.", page_of(session))
+            return done(request, "Added the seats.", page_of(session))
         return _ask(request, session, form, errors=shown_errors(outcome))
     content = given["file"].read()
     drafts = draft_csv(content)

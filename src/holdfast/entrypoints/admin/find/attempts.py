@@ -225,7 +225,7 @@ class _Story:
         if self._is_of_many and attempt.holder is None:
             return "Not known: the attempt named no customer."
         if self._known_from is not None and attempt.at < self._known_from:
-            return "Not known: too much has happened since."
+            return "Not known: too many entries since then."
         if timezone.now() - attempt.at < _STILL_TRYING:
             return "Nothing more so far."
         return "Gave up: nothing more for this session."

@@ -50,7 +50,9 @@ def find(request: HttpRequest) -> HttpResponse:
     token = request.GET.get("for")
     text = "" if token is None else opened(token, user.pk)
     if text is None:
-        messages.warning(request, "This link has no search that you can open. Search again.")
+        messages.warning(
+            request, "This link belongs to somebody else or is no longer valid. Search again."
+        )
         text = ""
     chosen = uuid_or_none(request.GET.get("organization", ""))
     every, is_cut_off = _organizations(request)

@@ -192,7 +192,9 @@ def _served(outcome: Outcome) -> str:
 def _promoted(hold: Hold, outcome: Outcome) -> str:
     assert isinstance(outcome, HoldPromoted)
     until = shown_time(outcome.hold.expires_at)
-    overtaken = " It has overtaken others, who stay first." if outcome.overtaken else ""
+    overtaken = (
+        " Parties that it has overtaken stay first in their queues." if outcome.overtaken else ""
+    )
     return f"{hold.reference} has its tickets until {until} UTC.{overtaken}"
 
 
@@ -202,7 +204,7 @@ def _promotion_consequence(hold: Hold, reasons: Reasons) -> str:
         f" {buyer_told(hold, FactType.HOLD_PROMOTED)}"
     )
     if reasons.is_unblocked(hold.id):
-        return f"{given} Nothing blocks it: it is its turn."
+        return f"{given} It is next in turn, and its places are free."
     if hold.status != HoldStatus.WAITING:
         return f"{given} But it is {hold.status} by now."
     position = shown_positions([hold]).get((hold.organization_id, hold.id), "?")

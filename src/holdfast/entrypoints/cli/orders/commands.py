@@ -203,5 +203,5 @@ def _desk(settings: Settings, what: str) -> Iterator[OrderDesk]:
     except AmbiguousHold as error:
         sides = (f"{each.organization_id} ({each.name}, {each.mode})" for each in error.sides)
         raise CommandFailed(
-            f"several organizations have such a row. Pass --organization: {', '.join(sides)}"
+            f"several organizations have a match. Pass --organization: {', '.join(sides)}"
         ) from None
