@@ -1,6 +1,6 @@
 """The locked rows of one group, as values. Decisions read it; only whole decisions change it."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
@@ -86,6 +86,8 @@ class Ledger:
     returned_seats: set[SeatId] = field(default_factory=set)
     # Refusals of seats that others have, by what rivals ask for; forgotten with the next change.
     contested: dict[tuple[int | bool, ...], Refusal] = field(default_factory=dict)
+    # Whether enough seats are unsold for what parties ask; forgotten likewise.
+    seatable: dict[Hashable, bool] = field(default_factory=dict)
     # What this group has changed so far: seats, pools, and units by second of lapse.
     moved_seats: dict[SeatId, Seat] = field(default_factory=dict)
     moved_pools: set[PoolId] = field(default_factory=set)
@@ -107,6 +109,7 @@ class Ledger:
             sold_seats=set(self.sold_seats),
             returned_seats=set(self.returned_seats),
             contested={},
+            seatable={},
             moved_seats={},
             moved_pools=set(),
             moved_lapse={},
@@ -178,6 +181,7 @@ class Ledger:
         if not (transitions or seat_transitions or order or passed):
             return
         self.contested.clear()
+        self.seatable.clear()
         held, sold, lapse = moves_of(transitions)
         moved = {
             pool_id: self.pools[pool_id].moved(held.get(pool_id, 0), sold.get(pool_id, 0))
@@ -216,6 +220,7 @@ class Ledger:
     def _return_places(self, cancellation: Cancellation) -> None:
         """Return the places of void tickets to sale: all of them, or none if one is impossible."""
         self.contested.clear()
+        self.seatable.clear()
         moved = {
             pool_id: self.pools[pool_id].moved(0, -units)
             for pool_id, units in cancellation.units_by_pool().items()

@@ -41,6 +41,9 @@ class GroupPlan:
     def footprint(self, command: Command, learnt: NeedsMore = NOTHING_MORE) -> Footprint:
         """Everything the command locks, including what the waitlist needs to take freed places."""
         footprint = command.footprint(self, learnt)
+        if learnt.parties:
+            weight = footprint.weight + sum(learnt.parties.values())
+            footprint = replace(footprint, weight=weight)
         if not command.locks_waitlists or not footprint.required:
             return footprint
         return self._with_waitlists(footprint, frees_places=command.frees_places)

@@ -98,6 +98,7 @@ def _promote_in_order(
             break
         if hold.is_lapsed(ledger.now):
             note(ledger, hold, Obstacle.TIME_IS_UP)
+            waitlist.promotions_left -= 1
             made += _applied(ledger, Transition(hold, hold.expired(ledger.now), origin))
             continue
         never = out_of_reach(ledger, claims.session, hold)

@@ -58,11 +58,21 @@ def can_seat(scope: SeatScope, asks: Sequence[Ask]) -> bool:
 
 
 def has_seats_for(ledger: Ledger, session: SessionCatalog, seating: Seating, party: Hold) -> bool:
-    """Whether enough seats for the party are unsold. Nearly always true, so it searches only for
-    seats that must be together or accessible."""
-    asks = seat_asks(party)
+    """Whether enough seats for the party are unsold. Searched once for all parties that ask for the
+    same, until something changes."""
+    asks = tuple(seat_asks(party))
     if not asks:
         return True
+    key = (session.key, asks)
+    if key not in ledger.seatable:
+        ledger.seatable[key] = _has_unsold(ledger, session, seating, asks)
+    return ledger.seatable[key]
+
+
+def _has_unsold(
+    ledger: Ledger, session: SessionCatalog, seating: Seating, asks: Sequence[Ask]
+) -> bool:
+    """Nearly always true, so it searches only for seats that must be together or accessible."""
     unsold = seating.unsold
     changed = ledger.sold_seats | ledger.returned_seats
     spots = [(id_, spot) for id_ in changed if (spot := seating.plan.spots.get(id_)) is not None]

@@ -23,7 +23,7 @@ SELECT o.organization_id, o.id, o.hold_ids, o.tickets
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
     SELECT organization_id, id, hold_ids, (
-        SELECT max(t.position) + 1 FROM ticket t
+        SELECT coalesce(max(t.position) + 1, 0) FROM ticket t
         WHERE t.organization_id = wanted.organization_id AND t.order_id = wanted.id) AS tickets
     FROM purchase_order
     WHERE organization_id = wanted.organization_id AND id = wanted.id

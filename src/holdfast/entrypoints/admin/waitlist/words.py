@@ -6,10 +6,10 @@ from uuid import UUID
 
 from holdfast.domain.immutable import immutable
 from holdfast.domain.waitlist.obstacles import Explanation, Obstacle, Shortage
-from holdfast.domain.waitlist.queues import LOOK_AHEAD, PROMOTIONS_MAX
+from holdfast.domain.waitlist.queues import PROMOTIONS_MAX
 from holdfast.entrypoints.admin.display import shown_time
 
-NOT_LOOKED_AT = f"Behind the first {LOOK_AHEAD} parties of the waitlist."
+NOT_LOOKED_AT = "Further back in its queue than had to be looked at."
 
 _WORDS: Mapping[Obstacle, str] = {
     Obstacle.EVENT_CANCELLED: "The event or this session was cancelled. The waitlist ends.",

@@ -146,7 +146,8 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         summary="Record the refund of void tickets",
         description="For a refund that you made after the cancellation. Holdfast moves no money: "
         "it keeps your payment provider's reference with each ticket, and never replaces it.",
-        returns="The order, with the reference at these tickets.",
+        returns="The order, with the reference at these tickets. An order of more than 500 tickets "
+        "comes only with those that got it now.",
         handler=handlers.record_refund,
         body=structs.RecordRefundRequest,
         answer=answers.OrderAnswer,
