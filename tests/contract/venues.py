@@ -383,9 +383,11 @@ class Venue:
         *ticket_ids: TicketId,
         reference: str = "re_1",
         key: IdempotencyKey | None = None,
+        version: int | None = None,
     ) -> RecordRefund:
         """Record a refund of these tickets of the order, or of all that are void without one."""
-        return RecordRefund(self.organization_id, order_id, reference, ticket_ids, OPERATOR, key)
+        own = self.organization_id
+        return RecordRefund(own, order_id, reference, ticket_ids, OPERATOR, key, version)
 
     def key(self, fingerprint: bytes = b"same") -> IdempotencyKey:
         return IdempotencyKey(self.organization_id, uuid4(), fingerprint)

@@ -56,6 +56,21 @@ def test_a_refund_is_recorded_for_all_void_tickets(world: World, engine: Admissi
     )
 
 
+def test_tickets_that_were_cancelled_since_get_no_reference(
+    world: World, engine: Admission
+) -> None:
+    """The person has refunded those that were void before."""
+    venue = theatre(world)
+    order = bought(engine, venue, ("standing", 2))
+    seen = cancelled(engine, venue.cancel(order.id, order.tickets[0].id)).order
+    cancelled(engine, venue.cancel(order.id))
+    refusal = refused(engine, venue.refund(order.id, version=seen.version))
+    assert refusal.code is RefusalCode.ORDER_CHANGED
+    now = world.orders(venue)[order.id]
+    assert references(now) == [None, None]
+    assert len(recorded(engine, venue.refund(order.id, version=now.version)).ticket_ids) == 2
+
+
 def test_each_part_of_an_order_has_its_own_refund(world: World, engine: Admission) -> None:
     venue = theatre(world)
     order = bought(engine, venue, ("standing", 4))

@@ -16,7 +16,7 @@ from holdfast.domain.orders.order_change import (
     check_tickets,
     named_tickets,
 )
-from holdfast.domain.orders.refusals import already_refunded, ticket_not_void
+from holdfast.domain.orders.refusals import already_refunded, order_changed, ticket_not_void
 from holdfast.domain.refusal_codes import Refusal
 
 
@@ -31,6 +31,7 @@ class RecordRefund(Command):
     ticket_ids: tuple[TicketId, ...]
     origin: Origin
     idempotency: IdempotencyKey | None = None
+    version: int | None = None  # of the order, as the person saw it
 
     locks_waitlists = False
     frees_places = False
@@ -63,6 +64,8 @@ class RecordRefund(Command):
         order = ledger.orders.get(self.order_key)
         if order is None:
             return Decision(refusals.order_not_found())
+        if self.version not in {None, order.version}:
+            return Decision(order_changed(str(order.id), order.version))
         found = self._tickets(order)
         if isinstance(found, Refusal):
             return Decision(found)

@@ -169,7 +169,7 @@ def _write_orders(connection: JoinedStatements, writes: GroupWrites, addresses: 
 
 
 def _write_order_changes(connection: JoinedStatements, writes: GroupWrites, position: str) -> None:
-    """Of an order that was changed twice, the last state counts."""
+    """Of an order or a ticket that was changed twice, the last state counts."""
     orders = {each.after.key: each.after for each in writes.order_changes}
     changed = rows.wire_columns(map(changed_order_row, orders.values()))
     connection.execute(sql.UPDATE_ORDERS, changed)
@@ -180,7 +180,8 @@ def _write_order_changes(connection: JoinedStatements, writes: GroupWrites, posi
     }
     if cancelled:
         connection.execute(sql.FOLLOW_HOLDS, (position, *rows.wire_columns(cancelled)))
-    tickets = chain.from_iterable(map(void_ticket_rows, writes.order_changes))
+    void = chain.from_iterable(map(void_ticket_rows, writes.order_changes))
+    tickets = iter({row[:2]: row for row in void}.values())
     while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
         connection.execute(sql.VOID_TICKETS, rows.wire_columns(some))
         if len(some) == TICKETS_PER_STATEMENT:

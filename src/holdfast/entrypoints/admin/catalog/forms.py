@@ -117,12 +117,14 @@ class CatalogForm(forms.Form):
         field = _FIELD_OF_CODE.get(outcome.code)
         for error in _errors(outcome):
             field = str(error.get("field", "")).rpartition(".")[2]
-        self._refuse(field if field in self.fields else None, _in_words(outcome.message))
+        field, text = field if field in self.fields else None, _in_words(outcome.message)
+        self._refuse(field, text, is_new=not outcome.code.is_retryable)
         return None
 
-    def _refuse(self, field: str | None, text: str) -> None:
-        """Sent again, the form is a new request."""
-        if "form_id" in self.data:
+    def _refuse(self, field: str | None, text: str, *, is_new: bool = True) -> None:
+        """Sent again, the form is a new request, unless the first one may have been made after
+        all."""
+        if is_new and "form_id" in self.data:
             data: Any = self.data
             self.data = renewed = data.copy()
             renewed["form_id"] = uuid4().hex

@@ -93,9 +93,8 @@ def edit_session(request: HttpRequest, session: Session) -> HttpResponse:
         request,
         form,
         title=f"Edit {session.name}",
-        consequence="Changes what buyers read. Holds and orders stay; nobody gets an e-mail. A "
-        "start in the past ends the waitlist for good; its parties get an e-mail, if e-mails are "
-        "turned on.",
+        consequence="Changes what buyers read. Holds and orders stay. A start in the past ends the "
+        "waitlist for good. Nobody gets an e-mail.",
         button="Save session",
         back=page_of(session),
     )

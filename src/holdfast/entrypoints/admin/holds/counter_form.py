@@ -38,6 +38,7 @@ else:
 QUANTITY = "quantity_"
 _DERIVED_VERSION = 5  # of ids that Holdfast derives itself
 _TYPES_SHOWN_MAX = 200
+_PICKED_MAX = 1_000  # as many as the hall lets one select
 _HOLDER_ERRORS = {
     "invalid_email": ("email", "Enter an address such as ada@example.com."),
     "invalid_user_id": ("user_id", "Enter printable characters only."),
@@ -71,7 +72,7 @@ class CounterForm(ReasonForm):
         self.seats = SessionSeats(session.organization_id, session.id)
         self.named: list[UUID] = []
         self.holder: Holder | None = None
-        ids = [uuid_or_none(each) for each in picked.split(",", SEATS_PER_HOLD_MAX)]
+        ids = [uuid_or_none(each) for each in picked.split(",")[:_PICKED_MAX]]
         names = self.seats.written(id_ for id_ in ids if id_ is not None)
         super().__init__(data, initial={"hold_id": uuid7(), "seats": names})
         self.offers = SessionOffers(session)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.domain.seats.move_seats import SEATS_MOVED_MAX
+from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX
 
 # Pages write `Parterre, row B, seat 12`.
 _SPELLED_OUT = re.compile(r",?\s*\b(?:row|seat)\b\s*", re.IGNORECASE)
@@ -25,7 +25,7 @@ def names_in(text: str) -> Iterator[str]:
             names = [name] if name else []
         else:
             before, first, last = match[1], int(match[2]), int(match[3])
-            last = min(last, first + SEATS_MOVED_MAX)
+            last = min(last, first + SEATS_PER_HOLD_MAX)  # too many for any form
             names = [f"{before}{number}" for number in range(first, last + 1)]
         for each in names:
             numbered = _BEFORE_NUMBER.fullmatch(each)

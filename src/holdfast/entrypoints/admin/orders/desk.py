@@ -172,7 +172,8 @@ class OrderDeskAdmin(SharedIdAdmin):
         if not count:
             messages.error(request, "No void ticket is without a refund. Nothing was changed.")
             return HttpResponseRedirect(_url(order, "change"))
-        form = RefundForm(_choices(order, _unrefunded(order)), request.POST or None)
+        seen = {"version": order.version}
+        form = RefundForm(_choices(order, _unrefunded(order)), request.POST or None, initial=seen)
         if form.is_valid():
             reference = form.cleaned_data["refund_reference"]
             outcome = act(
@@ -182,6 +183,7 @@ class OrderDeskAdmin(SharedIdAdmin):
                     reference,
                     form.chosen(),
                     reasoned_origin(request, form.cleaned_data["reason"]),
+                    version=form.cleaned_data["version"],
                 )
             )
             if isinstance(outcome, RefundRecorded):
