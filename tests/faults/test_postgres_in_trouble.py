@@ -105,7 +105,7 @@ def test_a_full_disk_loses_nothing(ring: Ring, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=160m,mode=0700", "tmpfs", str(disk)],
+        ["mount", "-t", "tmpfs", "-o", "size=224m,mode=0700", "tmpfs", str(disk)],
         check=False,
         capture_output=True,
     )

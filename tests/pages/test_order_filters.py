@@ -21,7 +21,7 @@ from tests.pages.staff import browser_of
 from tests.support.people import PASSWORD, add_staff
 
 ORDERS = 10_000
-SESSIONS = 20
+SESSIONS = 100
 LOAD_ORDERS = """
 WITH made AS (
     SELECT gen_random_uuid() AS order_id, gen_random_uuid() AS hold_id, n,
@@ -131,7 +131,7 @@ def test_somebody_elses_session_is_unknown(database_url: str, operator: Client, 
 
 @pytest.fixture
 def large(sale: Sale) -> Sale:
-    """Never analyzed. One order in twenty is of the session of the sale."""
+    """Never analyzed. One order in a hundred is of the session of the sale."""
     event_id = event_of(sale)
     others = [another_session(sale, event_id).session_id for _ in range(SESSIONS - 1)]
     names = {
@@ -161,7 +161,7 @@ def steps_of(statement: str) -> list[dict[str, Any]]:
 def test_the_list_of_a_session_reads_its_own_orders(operator: Client, large: Sale) -> None:
     with CaptureQueriesContext(connection) as queries:
         text = list_of(operator, "order", large, session_id=large.session_id)
-    assert "R20<" in text
+    assert f"R{SESSIONS}<" in text
     asked = [each["sql"] for each in queries if '"order_id" IS NOT NULL' in each["sql"]]
     assert len(asked) == 2, "the count and the page"
     for statement in asked:

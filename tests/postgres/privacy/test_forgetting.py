@@ -152,8 +152,9 @@ def cancelled_beside(engine: Admission, database: Database, venue: Venue) -> Out
     with database.transaction(venue.organization_id) as connection:
         assert forgetting._forget(connection, names).tickets == 1
         ending = engine.submit(venue.cancel(order.id))
-        # The main lane decides this after that.
-        placed(engine, venue.place(("standing", 1), holder=Holder(someone())))
+        # The main lane decides this after that, or refuses it with that.
+        other = engine.submit(venue.place(("standing", 1), holder=Holder(someone())))
+        other.result(PATIENCE_SECONDS)
         outcome = ending.result().outcome if ending.done() else None
     ending.result(PATIENCE_SECONDS)
     assert outcome is not None or isinstance(ending.result().outcome, OrderCancelled)
