@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any, NamedTuple
 
+from holdfast.entrypoints.api.fairness.turns import WAITING_MAX
 from holdfast.entrypoints.api.http.route import Route
 from tests.matrix.attempts import (
     IDEMPOTENCY,
@@ -22,7 +23,7 @@ from tests.matrix.callers import Caller
 from tests.matrix.evidence import leaked, shape, texts_pattern
 from tests.matrix.installation import Answer, Installation, Request
 
-METHOD_NOT_ALLOWED, SERVER_ERROR = 405, 500
+UNAUTHORIZED, METHOD_NOT_ALLOWED, SERVER_ERROR = 401, 405, 500
 # All at once: strangers wait for their answers, up to ten seconds.
 STRANGERS = 16_000
 
@@ -97,7 +98,10 @@ class Matrix:
         answered = [each for each in tries if not self._expected(*each)]
         self._expect_nothing_known([each for each in answered if each.attempt.is_read], report)
         self._expect_nothing_known([each for each in answered if not each.attempt.is_read], report)
-        self._expect_refusals(refused, report)
+        unknown = [each for each in refused if self._expected(*each) == {UNAUTHORIZED}]
+        known = [each for each in refused if self._expected(*each) != {UNAUTHORIZED}]
+        self._expect_refusals(unknown, report, at_once=STRANGERS)
+        self._expect_refusals(known, report, at_once=WAITING_MAX // 4)
         return report
 
     def _tries(self, callers: Iterable[Caller]) -> Iterator[_Try]:
@@ -120,9 +124,9 @@ class Matrix:
             return {refusal} if refusal else set()
         return {METHOD_NOT_ALLOWED}
 
-    def _expect_refusals(self, tries: Sequence[_Try], report: Report) -> None:
+    def _expect_refusals(self, tries: Sequence[_Try], report: Report, at_once: int) -> None:
         requests = [attempt.request(caller.secret) for caller, attempt in tries]
-        answers = self.installation.send(requests, at_once=STRANGERS)
+        answers = self.installation.send(requests, at_once=at_once)
         for each, request, answer in zip(tries, requests, answers, strict=True):
             report.count(*each, answer)
             self._look_for_canaries(each, request, answer, report)
