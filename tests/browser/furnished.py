@@ -58,7 +58,7 @@ def furnish(platform: Platform, owner_url: str) -> Furnished:
     sold_out = platform.on_sale(2, hold_policy=LASTING | {"waitlist": True})
     cancelled = _cancelled(platform)
     assert platform.place(sale, 4, user_id=BUYER).status_code == 409
-    order = _paid(platform, sale)
+    order, unrefunded = _paid(platform, sale), _unrefunded(platform)
     held, waiting = _held(platform, hall), _waiting(platform, sold_out)
     block = {"reason": "Camera", "seat_ids": [hall.row(1)[0]]}
     _done(platform.client.post(f"/api/sessions/{hall.session_id}/seats/block", json=block))
@@ -77,7 +77,7 @@ def furnish(platform: Platform, owner_url: str) -> Furnished:
         "hold": (held, waiting, order["hold_ids"][0]),
         "waitlist": (sold_out.session_id, sale.session_id),
         "checkout": (order["checkout_id"],),
-        "order": (order["order_id"],),
+        "order": (order["order_id"], unrefunded["order_id"]),
         **_rows_made_by_the_server(owner_url, platform.organization_id),
     }
     ids = {
@@ -103,6 +103,7 @@ def furnish(platform: Platform, owner_url: str) -> Furnished:
         "holdfast_waitlist_remove": party,
         "holdfast_event_clear": {"row_id": cancelled.event_id},
         "holdfast_session_clear": {"row_id": cancelled.session_id},
+        "holdfast_order_refund": {"order_id": unrefunded["order_id"]},
     }
     return Furnished(platform, staff, rows, ids, own_ids)
 
@@ -116,6 +117,14 @@ def _paid(platform: Platform, sale: Sale) -> Json:
     hold = platform.place(sale, 2, user_id=BUYER).json()
     checkout = platform.made("/api/checkouts", {"hold_ids": [hold["hold_id"]]})
     return platform.made(f"/api/checkouts/{checkout['checkout_id']}/complete", PAID)
+
+
+def _unrefunded(platform: Platform) -> Json:
+    """A partly cancelled order: its void ticket has no refund reference."""
+    order = _paid(platform, platform.on_sale(2))
+    cancelled = {"reason": "Ann is ill", "ticket_ids": [order["tickets"][0]["ticket_id"]]}
+    _done(platform.client.post(f"/api/orders/{order['order_id']}/cancel", json=cancelled))
+    return order
 
 
 def _held(platform: Platform, hall: Hall) -> str:
