@@ -203,8 +203,8 @@ class Agreeing(RuleBasedStateMachine):
         assert max(facts.values(), default=1) == 1
         audit, others = (self._named(side, side.world.audit(side.venue)) for side in self.sides)
         assert audit == others
-        told = sum(count for row, count in audit.items() if row[0] != "order.refunded")
-        assert told == len(facts) - len(orders), "the audit has a row for each other fact"
+        rows = sum(count for row, count in audit.items() if row[0] != "order.refunded")
+        assert rows == len(facts) - len(orders), "the audit has a row for each other fact"
 
     @invariant()
     def facts_of_a_hold_follow_its_versions(self) -> None:
