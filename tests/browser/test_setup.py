@@ -291,5 +291,5 @@ def test_a_file_with_errors_is_corrected(
         expect(visitor.page.get_by_text(shown)).to_be_visible()
         setting_up.look("file")
     setting_up.button("Add 4 seats")
-    expect(visitor.page.get_by_text("The seats are added")).to_be_visible()
+    expect(visitor.page.get_by_text("Added the seats")).to_be_visible()
     setting_up.look("session")
