@@ -78,7 +78,7 @@ def test_orders_and_attempts_are_exported(client: Client, sale: Sale) -> None:
 def test_lapsed_holds_are_exported_as_expired(client: Client, sale: Sale) -> None:
     sale.place(reference="LAPSED01", expires_in=-60)
     rows = exported(client, "holds", sale, status="expired")
-    # Another test's server may expire it between the parts of the export: then it is in two of them.
+    # A server may expire it between two parts of the export: then it is in both.
     assert {(row["Reference"], row["Status"]) for row in rows} == {("LAPSED01", "expired")}
     assert exported(client, "holds", sale, status="active") == []
 
