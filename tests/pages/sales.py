@@ -1,7 +1,7 @@
 """Insert a sale as rows, and open its pages."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -179,6 +179,20 @@ def new_sale(owner: psycopg.Connection[Any]) -> Sale:
     insert(owner, "block_price", **mine, block_id=block, **price)
     ids = (organization, session, ticket_type, pool, block)
     return Sale(owner, *(UUID(str(row)) for row in ids))
+
+
+def event_of(sale: Sale) -> UUID:
+    query = "SELECT event_id FROM session WHERE organization_id = %s AND id = %s"
+    row = sale.owner.execute(query, [sale.organization_id, sale.session_id]).fetchone()
+    assert row is not None
+    return UUID(str(row[0]))
+
+
+def another_session(sale: Sale, event_id: UUID) -> Sale:
+    session_id = UUID(str(uuid7()))
+    own = {"organization_id": sale.organization_id}
+    insert(sale.owner, "session", **own, id=session_id, event_id=event_id, name="Saturday")
+    return replace(sale, session_id=session_id)
 
 
 def page(client: Client, path: str, **query: object) -> str:

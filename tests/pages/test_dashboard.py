@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
 from holdfast.entrypoints.admin import snapshots
-from tests.pages.sales import Sale, insert, new_sale
+from tests.pages.sales import Sale, event_of, insert, new_sale
 from tests.pages.staff import browser_of, hire
 from tests.pages.test_history import mark_all_relayed
 
@@ -56,15 +56,6 @@ def refuse(sale: Sale, code: str, minutes_ago: int = 5, **new: Any) -> None:
         new=json.dumps({"error": code, **new}),
         **entry,
     )
-
-
-def event_of(sale: Sale) -> UUID:
-    row = sale.owner.execute(
-        "SELECT event_id FROM session WHERE organization_id = %s AND id = %s",
-        [sale.organization_id, sale.session_id],
-    ).fetchone()
-    assert row is not None
-    return UUID(str(row[0]))
 
 
 def change_event(sale: Sale, **columns: object) -> None:

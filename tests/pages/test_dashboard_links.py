@@ -11,9 +11,9 @@ from django.test import Client
 from uuid_utils.compat import uuid7
 
 from holdfast.domain.access.roles import Role
-from tests.pages.sales import Sale, insert, new_sale
+from tests.pages.sales import Sale, event_of, insert, new_sale
 from tests.pages.staff import browser_of, hire
-from tests.pages.test_dashboard import event_of, refuse, uncached, words
+from tests.pages.test_dashboard import refuse, uncached, words
 from tests.pages.test_history import badges, mark_all_relayed
 
 __all__ = ["uncached"]

@@ -1,59 +1,18 @@
 """The orders of a session and of an event: links from their pages, and what the lists read."""
 
-import json
 import re
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 from urllib.parse import parse_qsl
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.hashers import MD5PasswordHasher
-from django.db import connection, transaction
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
 from tests.pages.exports import download, rows_of, text_of
-from tests.pages.sales import Sale, insert, list_of, page
+from tests.pages.sales import Sale, another_session, event_of, insert, list_of, page
 from tests.pages.staff import browser_of
 from tests.support.people import PASSWORD, add_staff
-
-ORDERS = 10_000
-SESSIONS = 100
-LOAD_ORDERS = """
-WITH made AS (
-    SELECT gen_random_uuid() AS order_id, gen_random_uuid() AS hold_id, n,
-        now() - make_interval(secs => n) AS at
-    FROM generate_series(1, %(orders)s) AS n
-), ordered AS (
-    INSERT INTO purchase_order (organization_id, id, hold_ids, user_id, total_minor, currency,
-        created_at)
-    SELECT %(own)s, order_id, ARRAY[hold_id], 'user' || n, 100, 'EUR', at FROM made
-)
-INSERT INTO hold (organization_id, id, session_id, reference, quantity, total_minor, currency,
-    status, version, created_at, updated_at, held_at, expires_at, due_at, user_id, order_id,
-    confirmed_at)
-SELECT %(own)s, hold_id, (%(sessions)s::uuid[])[1 + n %% %(count)s], 'R' || n, 1, 100, 'EUR',
-    'converted', 2, at, at, at, at + interval '1 hour', at + interval '1 hour', 'user' || n,
-    order_id, at
-FROM made
-"""
-
-
-def event_of(sale: Sale) -> UUID:
-    query = "SELECT event_id FROM session WHERE organization_id = %s AND id = %s"
-    row = sale.owner.execute(query, [sale.organization_id, sale.session_id]).fetchone()
-    assert row is not None
-    return UUID(str(row[0]))
-
-
-def another_session(sale: Sale, event_id: UUID) -> Sale:
-    session_id = UUID(str(uuid7()))
-    own = {"organization_id": sale.organization_id}
-    insert(sale.owner, "session", **own, id=session_id, event_id=event_id, name="Saturday")
-    return replace(sale, session_id=session_id)
 
 
 def another_event(sale: Sale) -> Sale:
@@ -127,51 +86,3 @@ def test_somebody_elses_session_is_unknown(database_url: str, operator: Client, 
     text = page(client, "order/", session_id=sale.session_id)
     assert "Friday" not in text
     assert "unknown" in text
-
-
-@pytest.fixture
-def large(sale: Sale) -> Sale:
-    """Never analyzed. One order in a hundred is of the session of the sale."""
-    event_id = event_of(sale)
-    others = [another_session(sale, event_id).session_id for _ in range(SESSIONS - 1)]
-    names = {
-        "own": sale.organization_id,
-        "sessions": [sale.session_id, *others],
-        "count": SESSIONS,
-        "orders": ORDERS,
-    }
-    sale.owner.execute(LOAD_ORDERS, names)
-    return sale
-
-
-def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield plan
-    for part in plan.get("Plans", ()):
-        yield from nodes(part)
-
-
-def steps_of(statement: str) -> list[dict[str, Any]]:
-    """Without hash joins: whether they are chosen depends on statistics of other tests' rows."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off")
-        cursor.execute(f"EXPLAIN (FORMAT JSON, ANALYZE) {statement}")
-        (found,) = cursor.fetchone()
-    plan = json.loads(found) if isinstance(found, str) else found
-    return list(nodes(plan[0]["Plan"]))
-
-
-def test_the_list_of_a_session_reads_its_own_orders(operator: Client, large: Sale) -> None:
-    with CaptureQueriesContext(connection) as queries:
-        text = list_of(operator, "order", large, session_id=large.session_id)
-    assert f"R{SESSIONS}<" in text
-    asked = [each["sql"] for each in queries if '"order_id" IS NOT NULL' in each["sql"]]
-    assert len(asked) == 2, "the count and the page"
-    for statement in asked:
-        steps = steps_of(statement)
-        assert "hold_by_order" in {step.get("Index Name") for step in steps}
-        read = sum(
-            (step["Actual Rows"] + step.get("Rows Removed by Filter", 0)) * step["Actual Loops"]
-            for step in steps
-            if "Relation Name" in step
-        )
-        assert read <= 4 * ORDERS / SESSIONS, statement

@@ -192,9 +192,10 @@ class Large:
         *,
         measured: bool = False,
     ) -> list[dict[str, Any]]:
-        """The nodes of the plan, run as the application would."""
+        """The nodes of the plan, run as the application would, however long that takes here."""
         connecting.begin(connection, [self.organization_id])
         try:
+            connection.execute("SET LOCAL statement_timeout = '60s'")
             explain = f"EXPLAIN (FORMAT JSON, ANALYZE {measured}) {query}".encode()
             row = connection.execute(explain, parameters).fetchone()
         finally:

@@ -1,6 +1,8 @@
 """Helpers for the controls: remove guards, and count transactions that block each other."""
 
+import random
 import threading
+import time
 from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
@@ -52,6 +54,17 @@ def without_waitlist_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Act a moment after reading, so that two engines surely collide."""
     monkeypatch.setattr(statements, "CLOCK", statements.CLOCK + ", pg_sleep(0.02)")
+
+
+def late_to_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lock up to a moment after the survey, so that the other engine often commits in between."""
+    lock_and_read = group_module.PostgresGroup.lock_and_read
+
+    def later(group: group_module.PostgresGroup, *wanted: Any) -> Any:
+        time.sleep(random.uniform(0, 0.02))
+        return lock_and_read(group, *wanted)
+
+    monkeypatch.setattr(group_module.PostgresGroup, "lock_and_read", later)
 
 
 def contentions(world: PostgresWorld, resources: Iterable[Resource], rounds: int) -> int:
