@@ -54,7 +54,9 @@ class Desk:
         self, client: Client, hold: Hold, name: str, *, seen: int | None = None, **given: Any
     ) -> str:
         """Submit the form of an action, and follow it to the page that it leads to."""
-        form = {"reason": "buyer called", "version": seen or self.now(hold).version, **given}
+        now = self.now(hold)
+        shown = {"version": seen or now.version, "total_minor": now.total.minor}
+        form = {"reason": "buyer called", **shown, **given}
         answer = client.post(self.url(hold, name), form, follow=True)
         assert answer.status_code == 200
         return text_of(answer)

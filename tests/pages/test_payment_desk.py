@@ -99,6 +99,22 @@ def test_a_payment_just_after_the_end_is_taken_if_the_policy_allows_it(
     assert order.hold_ids == (revival_id(hold.id),)
 
 
+def test_a_late_payment_is_taken_for_the_total_that_was_shown_only(
+    operator: Client, desk: Desk
+) -> None:
+    """The hold was changed after the page was opened, and has lapsed since."""
+    late = replace(PLAN, policy=HoldPolicy(600, late_payment_seconds=300), event_id=_event())
+    desk = replace(desk, venue=desk.world.build(late))
+    hold = placed(desk.engine, desk.venue.fill("basket", {"a": ("Standing", 2)}, holder=ANN))
+    shown = hold.total.minor
+    desk.ask(desk.venue.fill("basket", {"a": ("Standing", 1)}, holder=ANN))
+    desk.world.let_pass(desk.venue, 601)
+    told = paid(operator, desk, hold, total_minor=shown)
+    assert "Nothing was changed" in told
+    assert not desk.world.orders(desk.venue)
+    assert "Sold. The order has 1 ticket." in paid(operator, desk, hold)
+
+
 def _event() -> EventId:
     return EventId(uuid7())
 

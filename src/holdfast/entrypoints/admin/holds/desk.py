@@ -210,8 +210,7 @@ class HoldDeskAdmin(SharedIdAdmin):
                 messages.success(request, action.done(hold, outcome))
                 return HttpResponseRedirect(action.leads_to(hold, outcome))
             problem = _in_words(hold, outcome)
-            # Confirmed again, it is for the hold as it is now.
-            form = form_of(hold)(_with_version(request, hold))
+            form = form_of(hold)(_entered_again(request, hold))
             form.is_valid()
             is_about_payment = outcome.code in payment.ABOUT_THE_PAYMENT
             form.add_error(payment.FIELD if is_about_payment else None, problem)
@@ -263,9 +262,11 @@ def _move_form(hold: Any) -> Callable[..., HoldForm]:
     return lambda *args, **kwargs: MoveForm(hold, *args, **kwargs)
 
 
-def _with_version(request: HttpRequest, hold: Any) -> Any:
+def _entered_again(request: HttpRequest, hold: Any) -> Any:
+    """What the person entered, for the hold as it is now."""
     data = request.POST.copy()
     data["version"] = str(hold.version)
+    data["total_minor"] = str(hold.total_minor)  # asked for by the payment only
     return data
 
 

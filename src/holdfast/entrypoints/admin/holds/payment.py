@@ -32,22 +32,27 @@ ABOUT_THE_PAYMENT = {
 
 
 class PaymentForm(HoldForm):
+    """With the total that the person saw: a hold may change, and then lapse, before a late payment
+    is recorded."""
+
     payment_reference = forms.CharField(
         max_length=PAYMENT_REFERENCE_LENGTH_MAX,
         widget=TextInput(attrs={"autocomplete": "off"}),
         help_text="Of the payment at your provider, or the number of the receipt. Others can find "
         "the order by it.",
     )
-    field_order = (FIELD, "reason", "version")
+    total_minor = forms.IntegerField(widget=forms.HiddenInput())
+    field_order = (FIELD, "reason", "version", "total_minor")
 
     def __init__(self, hold: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["total_minor"].initial = hold.total_minor
         if not hold.total_minor:
             self.fields[FIELD].required = False
 
 
 def record_payment(hold: Any, form: PaymentForm, origin: Origin) -> Outcome | Refusal:
-    """A version of a hold has one total: the engine refuses any other. A hold that was paid for
+    """The engine refuses any other total than the one the person saw. A hold that was paid for
     before leads to its order."""
     given = form.cleaned_data
     if hold.status_now == HoldStatus.ACTIVE and hold.version != given["version"]:
@@ -59,7 +64,7 @@ def record_payment(hold: Any, form: PaymentForm, origin: Origin) -> Outcome | Re
         OrganizationId(hold.organization_id),
         given[FIELD] or None,
         origin,
-        hold.total_minor,
+        given["total_minor"],
         currency=hold.currency,
     )
     due = cashier.hold_to_confirm(payment, hold_id)
