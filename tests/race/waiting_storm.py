@@ -3,12 +3,14 @@ in which they were served."""
 
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import count
 from uuid import UUID
 
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
@@ -27,6 +29,7 @@ from tests.contract.venues import Plan, Venue
 from tests.race.guards import TwoEngines
 from tests.race.lines import ANSWER_SECONDS, empty, fill, renew, run_to_the_end, somebody
 from tests.support.auditing import rows
+from tests.support.patience import PATIENCE_SECONDS
 
 PLACES = 12
 CARTS = 16
@@ -42,6 +45,7 @@ SELECT type, hold_id, occurred_at,
     (payload ->> 'quantity')::integer - (payload ->> 'previous_quantity')::integer
 FROM outbox WHERE organization_id = %s ORDER BY occurred_at, xid, seq
 """
+EXPIRED = "SELECT 1 FROM outbox WHERE organization_id = %s AND type = 'hold.expired' LIMIT 1"
 
 
 @dataclass
@@ -59,12 +63,20 @@ class WaitingStorm:
         self.venue = world.build(Plan({"floor": PLACES}, {"standing": ("floor",)}, HASTY))
 
     def run(self, bursts: int) -> None:
+        """At least so many, and on until a hold has run out of time: machines are fast or slow."""
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
         with self._duties():
-            for _ in range(bursts):
+            for number in count():
+                if number >= bursts and (self._has_expired() or time.monotonic() > give_up_at):
+                    return
                 commands = [self._draw() for _ in range(self._dice.randint(1, BURST_MAX))]
                 futures = [self._submit(command) for command in commands]
                 for future in futures:
                     self._record(future.result(ANSWER_SECONDS))
+
+    def _has_expired(self) -> bool:
+        world, _ = self.two_engines
+        return bool(rows(world.url, EXPIRED, self.venue.organization_id))
 
     def _draw(self) -> Command:
         cart, wanted = f"cart-{self._dice.randrange(CARTS)}", self._dice.randint(1, 3)
