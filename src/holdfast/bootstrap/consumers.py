@@ -101,7 +101,7 @@ def _consume_waiting(room: EngineRoom) -> None:
     """Handle the messages that wait now, orders first."""
     from holdfast.bootstrap.brokers import drain  # noqa: PLC0415
 
-    for post in _posts(room.settings, room.admission, room.database):
+    for post in _posts(room.settings, room.submit, room.database):
         drain(room.settings, post.subscription, post.handler, TURN_SECONDS)
 
 
@@ -151,7 +151,7 @@ def dead_letters(settings: Settings) -> DeadLetters:
 def run_consumers(settings: Settings, stopped: threading.Event) -> None:
     """Run the consumers with their own engine until they are stopped."""
     room = EngineRoom(settings)
-    threads = consumer_threads(settings, room.admission, room.database)
+    threads = consumer_threads(settings, room.submit, room.database)
     if not threads:
         raise _no_broker()
     journal = DutyThread(journal_duty(room.journal))

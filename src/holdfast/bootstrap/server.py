@@ -116,7 +116,7 @@ class Server:
 def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
     if settings.holdfast_duties == "none":
         return []
-    return consumer_threads(settings, room.admission, room.database)
+    return consumer_threads(settings, room.submit, room.database)
 
 
 def _secret(settings: Settings) -> str:
@@ -178,7 +178,7 @@ def _container(
 ) -> ApiContainer:
     till = DemoPayments(_secret(settings)) if settings.holdfast_payments == "demo" else None
     return ApiContainer(
-        submit=room.admission,
+        submit=room.submit,
         holds=room.holds,
         catalog=PostgresCatalog(room.database),
         seats=PostgresSeats(room.database),
@@ -200,6 +200,6 @@ def _container(
         members=PostgresMembers(room.database),
         member_sessions=PostgresMemberSessions(room.database),
         passwords=passwords_of(settings),
-        deadline_seconds=settings.holdfast_deadline_seconds,
+        deadline_seconds=room.deadline_seconds,
         demo_till=till,
     )
