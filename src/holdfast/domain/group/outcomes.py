@@ -97,6 +97,16 @@ class Released:
 
 
 @immutable
+class Reserved:
+    """A reservation of the Inventory Service, as it is now. With `is_repeat`, an earlier call had
+    the same effect."""
+
+    hold: Hold
+    at: datetime
+    is_repeat: bool = False
+
+
+@immutable
 class Extended:
     hold: Hold
     at: datetime
@@ -218,6 +228,7 @@ NOTHING_MORE = NeedsMore()
 Outcome = (
     Placed
     | Released
+    | Reserved
     | Extended
     | CheckoutStarted
     | Converted

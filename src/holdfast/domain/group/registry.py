@@ -8,6 +8,9 @@ from holdfast.domain.holds.due_holds import ExpireHolds, WarnHolds
 from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.release_hold import ReleaseHold
+from holdfast.domain.inventory.commit_tickets import CommitTickets
+from holdfast.domain.inventory.release_tickets import ReleaseTickets
+from holdfast.domain.inventory.reserve_tickets import ReserveTickets
 from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.record_refund import RecordRefund
@@ -36,6 +39,9 @@ COMMANDS: tuple[type[Command], ...] = (
     ConvertHolds,
     CancelOrder,
     RecordRefund,
+    ReserveTickets,
+    ReleaseTickets,
+    CommitTickets,
 )
 
 
