@@ -18,6 +18,7 @@ from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.payments import DemoTill, PaymentProvider
 from holdfast.ports.privacy.forgetting import ForgettingStore
+from holdfast.ports.reservations import ReservationReader
 from holdfast.ports.seats import SeatReader
 from holdfast.ports.statistics import SaleStatisticsReader
 from holdfast.services.access.authentication import Authenticator
@@ -39,6 +40,7 @@ class ApiContainer:
     seats: SeatReader
     statistics: SaleStatisticsReader
     orders: OrderReader
+    reservations: ReservationReader
     facts: FactLog
     audit: AuditReader
     attempts: AttemptJournal

@@ -25,6 +25,7 @@ from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.payments import DemoTill
 from holdfast.ports.privacy.forgetting import ForgettingStore
+from holdfast.ports.reservations import ReservationReader
 from holdfast.ports.seats import SeatReader
 from holdfast.services.access.sign_in import FrontDesk
 from holdfast.services.access.tokens import HolderAccess
@@ -52,6 +53,7 @@ class Context:
     availabilities: FreshLookups[CodedSession, Reply | Refusal]
     occupancies: FreshLookups[CodedEvent, Reply | Refusal]
     orders: OrderReader
+    reservations: ReservationReader
     facts: FactLog
     audit: AuditReader
     keys: KeyStore

@@ -1,0 +1,1 @@
+"""The Inventory Service, and the Hold Service in front of one."""
