@@ -3,6 +3,7 @@ workers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import ceil
 from typing import Self
 
 from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
@@ -15,10 +16,14 @@ from holdfast.bootstrap.logs import log_at_once
 from holdfast.bootstrap.privacy.addresses import addresses_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission, Limits
+from holdfast.ports.engine import SubmitForCallback
+from holdfast.ports.inventory.service import CALL_SECONDS_MAX
 from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
 from holdfast.services.audit.retention import AuditRetention
 from holdfast.services.holds.reaper import Reaper
+from holdfast.services.inventory.circuit import Circuit
+from holdfast.services.inventory.remote_holds import RemoteHolds
 from holdfast.services.pruner import Keeping, Pruner
 from holdfast.services.waitlist import Promoter
 
@@ -38,6 +43,13 @@ class EngineRoom:
         self.journal = Journal(PostgresAttempts(self.database, self.hashes), log_at_once)
         store = PostgresStore(url, self.addresses)
         self.admission = Admission(store, _limits(settings), [self.journal])
+        self.remote = _remote(settings, self.admission, self.journal)
+        # An answer takes no longer: a remote hold passes through the engine twice.
+        self.deadline_seconds = settings.holdfast_deadline_seconds
+        if self.remote is not None:
+            self.deadline_seconds += self.deadline_seconds + ceil(CALL_SECONDS_MAX)
+        # What people and other services submit their commands to.
+        self.submit: SubmitForCallback = self.remote or self.admission
         self.holds = PostgresHolds(self.database, self.addresses)
         self.reaper = Reaper(self.holds, self.admission)
         self.promoter = Promoter(self.holds, self.admission)
@@ -52,6 +64,8 @@ class EngineRoom:
 
     def stop(self) -> None:
         """Stop accepting commands, answer the queued ones, then close the database connections."""
+        if self.remote is not None:
+            self.remote.stop()
         self.admission.stop()
         while self.journal.run_once():
             pass
@@ -64,6 +78,14 @@ class EngineRoom:
             yield self
         finally:
             self.stop()
+
+
+def _remote(settings: Settings, admission: Admission, journal: Journal) -> RemoteHolds | None:
+    if settings.holdfast_inventory_url is None:
+        return None
+    from holdfast.bootstrap.inventory.client import inventory_of  # noqa: PLC0415
+
+    return RemoteHolds(admission, inventory_of(settings), Circuit(), journal.refused)
 
 
 def _limits(settings: Settings) -> Limits:

@@ -127,7 +127,7 @@ class Server:
 def hold_service_threads(settings: Settings, room: EngineRoom) -> Iterator[BackgroundThread]:
     yield from map(DutyThread, planned_duties(room))
     if settings.holdfast_duties != "none":
-        yield from consumer_threads(settings, room.admission, room.database)
+        yield from consumer_threads(settings, room.submit, room.database)
 
 
 def inventory_threads(settings: Settings, room: EngineRoom) -> Iterator[BackgroundThread]:
@@ -195,7 +195,7 @@ def _container(
 ) -> ApiContainer:
     till = DemoPayments(_secret(settings)) if settings.holdfast_payments == "demo" else None
     return ApiContainer(
-        submit=room.admission,
+        submit=room.submit,
         holds=room.holds,
         catalog=PostgresCatalog(room.database),
         seats=PostgresSeats(room.database),
@@ -218,6 +218,6 @@ def _container(
         members=PostgresMembers(room.database),
         member_sessions=PostgresMemberSessions(room.database),
         passwords=passwords_of(settings),
-        deadline_seconds=settings.holdfast_deadline_seconds,
+        deadline_seconds=room.deadline_seconds,
         demo_till=till,
     )

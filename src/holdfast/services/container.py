@@ -11,6 +11,7 @@ from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.engine import SubmitForCallback
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.inventory.reservations import ReservationReader
 from holdfast.ports.mails.requests import MailRequestStore
 from holdfast.ports.mails.templates import MailTemplateStore
 from holdfast.ports.members import MemberSessionStore, MemberStore, PasswordCheck
@@ -18,7 +19,6 @@ from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.payments import DemoTill, PaymentProvider
 from holdfast.ports.privacy.forgetting import ForgettingStore
-from holdfast.ports.reservations import ReservationReader
 from holdfast.ports.seats import SeatReader
 from holdfast.ports.statistics import SaleStatisticsReader
 from holdfast.services.access.authentication import Authenticator

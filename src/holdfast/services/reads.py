@@ -13,10 +13,10 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.access import KeyStore
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.holds import HoldReader, SeenHold, SeenPlace
+from holdfast.ports.inventory.reservations import ReservationReader
 from holdfast.ports.mails.templates import MailTemplateStore
 from holdfast.ports.members import MemberStore
 from holdfast.ports.organizations import OrganizationStore
-from holdfast.ports.reservations import ReservationReader
 from holdfast.ports.seats import SeatReader, SeenSeat
 from holdfast.ports.store import StoreError
 

@@ -8,6 +8,7 @@ from holdfast.domain.holds.due_holds import ExpireHolds, WarnHolds
 from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.release_hold import ReleaseHold
+from holdfast.domain.holds.settle_hold import SettleHold
 from holdfast.domain.inventory.commit_tickets import CommitTickets
 from holdfast.domain.inventory.release_tickets import ReleaseTickets
 from holdfast.domain.inventory.reserve_tickets import ReserveTickets
@@ -23,6 +24,7 @@ from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 
 COMMANDS: tuple[type[Command], ...] = (
     PlaceHold,
+    SettleHold,
     ReleaseHold,
     ExtendHold,
     ExpireHolds,

@@ -1,1 +1,1 @@
-"""The Inventory Service, and the Hold Service in front of one."""
+"""The Inventory Service, and holds in front of one."""

@@ -26,7 +26,7 @@ from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import InvalidValue
 from holdfast.ports.engine import Submit
 from holdfast.ports.facts.log import Dead, Handled, Message
-from holdfast.ports.reservations import ReservationReader
+from holdfast.ports.inventory.reservations import ReservationReader
 from holdfast.ports.store import Contended, StoreUnavailable
 
 CONSUMER = "inventory"

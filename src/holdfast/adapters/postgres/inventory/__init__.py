@@ -1,1 +1,1 @@
-"""Reads of the Inventory Service."""
+"""Reservations of the Inventory Service, and what a Hold Service keeps about one."""

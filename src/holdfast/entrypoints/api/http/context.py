@@ -19,13 +19,13 @@ from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.engine import Submit
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.inventory.reservations import ReservationReader
 from holdfast.ports.mails.templates import MailTemplateStore
 from holdfast.ports.members import MemberStore
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.organizations import OrganizationStore
 from holdfast.ports.payments import DemoTill
 from holdfast.ports.privacy.forgetting import ForgettingStore
-from holdfast.ports.reservations import ReservationReader
 from holdfast.ports.seats import SeatReader
 from holdfast.services.access.sign_in import FrontDesk
 from holdfast.services.access.tokens import HolderAccess

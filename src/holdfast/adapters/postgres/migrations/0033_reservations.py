@@ -31,5 +31,5 @@ ALTER TABLE hold
 
 
 class Migration(migrations.Migration):
-    dependencies = [("holdfast", "0031_desk_holds")]
+    dependencies = [("holdfast", "0032_remote_holds")]
     operations = [migrations.RunSQL(ALLOW, FORBID)]
