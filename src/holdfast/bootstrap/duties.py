@@ -100,6 +100,7 @@ class SharedDuty(BeatTask):
 
     name: str
     tend: Callable[[EngineRoom], float]
+    is_of_inventory: bool = False  # an Inventory Service needs it, too
     is_costly: bool = False  # reads whole tables, so neither at the start nor right after an error
 
     def on_thread(self, room: EngineRoom) -> Duty:
@@ -153,6 +154,7 @@ SHARED_DUTIES = (
         task="holdfast.prune",
         complete=_prune_all,
         beat_seconds=lambda _: PRUNER_BEAT_SECONDS,
+        is_of_inventory=True,
     ),
     SharedDuty(
         name="audit",
@@ -160,6 +162,7 @@ SHARED_DUTIES = (
         task="holdfast.keep_audit",
         complete=lambda room: room.retention.run_once(),
         beat_seconds=lambda _: RETENTION_SECONDS,
+        is_of_inventory=True,
     ),
     SharedDuty(
         name="books",
@@ -167,6 +170,7 @@ SHARED_DUTIES = (
         task="holdfast.audit_books",
         complete=lambda room: room.book_audit.run_once(),
         beat_seconds=_audit_seconds,
+        is_of_inventory=True,
         is_costly=True,
     ),
     SharedDuty(
@@ -188,6 +192,16 @@ def planned_duties(room: EngineRoom) -> Iterator[Duty]:
         return
     for duty in SHARED_DUTIES:
         if duty.beat_seconds(room.settings):
+            yield duty.on_thread(room)
+
+
+def inventory_duties(room: EngineRoom) -> Iterator[Duty]:
+    """Of an Inventory Service. Nothing expires there, nobody waits, and its facts are only kept."""
+    yield journal_duty(room.journal)
+    if room.settings.holdfast_duties == "none":
+        return
+    for duty in SHARED_DUTIES:
+        if duty.is_of_inventory and duty.beat_seconds(room.settings):
             yield duty.on_thread(room)
 
 

@@ -19,7 +19,7 @@ from holdfast.bootstrap.relay import relay_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import SubmitForCallback
-from holdfast.ports.inventory import CALL_SECONDS_MAX
+from holdfast.ports.inventory.service import CALL_SECONDS_MAX
 from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
 from holdfast.services.audit.retention import AuditRetention
@@ -91,7 +91,7 @@ class EngineRoom:
 def _remote(settings: Settings, admission: Admission, journal: Journal) -> RemoteHolds | None:
     if settings.holdfast_inventory_url is None:
         return None
-    from holdfast.bootstrap.inventory import inventory_of  # noqa: PLC0415
+    from holdfast.bootstrap.inventory.client import inventory_of  # noqa: PLC0415
 
     return RemoteHolds(admission, inventory_of(settings), Circuit(), journal.refused)
 

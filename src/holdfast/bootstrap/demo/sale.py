@@ -48,15 +48,15 @@ DEMO_SEAT_IDS = tuple(
 def load_demo(settings: Settings, known_secret: str | None) -> str:
     """Create the demo organization if it is missing. Returns its test key: the known one or a new
     one."""
-    secret = load_organization(settings, known_secret, ALL_SCOPES)
-    with opened(settings) as database:
-        load_changes(PostgresCatalog(database), [*_general_admission(), *_seats_and_boat()])
+    secret = _load_organization(settings, known_secret, ALL_SCOPES)
+    with _opened(settings) as database:
+        _load(PostgresCatalog(database), [*_general_admission(), *_seats_and_boat()])
         _open_shop(PostgresOrganizationSettings(database))
     fill_boat(settings, DEMO_ORGANIZATION_ID)
     return secret
 
 
-def load_organization(settings: Settings, known_secret: str | None, scopes: Sequence[str]) -> str:
+def _load_organization(settings: Settings, known_secret: str | None, scopes: Sequence[str]) -> str:
     """Create the organization of all demos if it is missing, with a test key of these scopes."""
     if known_secret is None:
         known_secret, key = new_secret_key(Mode.TEST)
@@ -69,23 +69,23 @@ def load_organization(settings: Settings, known_secret: str | None, scopes: Sequ
 
 def load_general_admission(settings: Settings, known_secret: str | None) -> str:
     """The part of the sale that another service can count."""
-    secret = load_organization(settings, known_secret, ALL_SCOPES)
-    with opened(settings) as database:
-        load_changes(PostgresCatalog(database), _general_admission())
+    secret = _load_organization(settings, known_secret, ALL_SCOPES)
+    with _opened(settings) as database:
+        _load(PostgresCatalog(database), _general_admission())
     return secret
 
 
 def load_stock(settings: Settings, known_secret: str | None) -> str:
     """What the Inventory Service counts of it."""
-    secret = load_organization(settings, known_secret, [Scope.INVENTORY])
-    with opened(settings) as database:
+    secret = _load_organization(settings, known_secret, [Scope.INVENTORY])
+    with _opened(settings) as database:
         ids = (DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, DEMO_SMALL_ID)
         _apply(PostgresCatalog(database), changes.SetStock(*ids, SMALL_TOTAL))
     return secret
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[Database]:
+def _opened(settings: Settings) -> Iterator[Database]:
     database = Database(settings.required_database_url)
     database.open()
     try:
@@ -120,12 +120,16 @@ def _seats_and_boat() -> Iterator[changes.CatalogChange]:
     yield from boat_changes(DEMO_ORGANIZATION_ID, DEMO_EVENT_ID)
 
 
-def load_changes(catalog: PostgresCatalog, wanted: Iterable[changes.CatalogChange]) -> None:
-    origin = Origin(actor="demo", request_id=str(uuid7()))
+def _load(catalog: PostgresCatalog, wanted: Iterable[changes.CatalogChange]) -> None:
     for change in wanted:
         if not _is_loaded(catalog, change):
-            outcome = catalog.apply(change, origin, None, lambda _: b"").outcome
-            assert not isinstance(outcome, Refusal), outcome
+            _apply(catalog, change)
+
+
+def _apply(catalog: PostgresCatalog, change: changes.CatalogChange) -> None:
+    origin = Origin(actor="demo", request_id=str(uuid7()))
+    outcome = catalog.apply(change, origin, None, lambda _: b"").outcome
+    assert not isinstance(outcome, Refusal), outcome
 
 
 def _is_loaded(catalog: PostgresCatalog, change: changes.CatalogChange) -> bool:

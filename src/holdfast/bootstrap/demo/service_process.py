@@ -99,9 +99,7 @@ class ServiceProcess:
         program = [sys.executable, "-m", "holdfast.entrypoints.cli.main"]
         self._process = spawn(
             # It shuts down in order if this process is killed.
-            launcher_command(
-                [*program, *self._command.arguments], death_signal=signal.SIGTERM
-            ),
+            launcher_command([*program, *self._command.arguments], death_signal=signal.SIGTERM),
             log=self.log,
             cwd=self._directory,
             environment=self._command.environment,

@@ -15,6 +15,8 @@ MODULES = {
     "demo": "demo.one_service",
     "demo-services": "demo.two_services",
     "serve": "serve",
+    "inventory": "inventory.commands",
+    "inventory-check": "inventory.commands",
     "migrate": "migrate",
     "create-organization": "accounts",
     "create-admin": "accounts",
