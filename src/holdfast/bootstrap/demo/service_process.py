@@ -16,7 +16,7 @@ from holdfast.adapters.embedded.processes import end, launcher_command, spawn
 from holdfast.domain.immutable import immutable
 
 # Long enough to see what the other service does meanwhile.
-REVIVED_AFTER_SECONDS = 15.0
+REVIVED_AFTER_SECONDS = 10.0
 START_SECONDS_MAX = 60.0
 STOP_STEPS = ((signal.SIGTERM, 30.0), (signal.SIGKILL, 5.0))
 _POLL_SECONDS = 0.05
@@ -66,7 +66,7 @@ class ServiceProcess:
                 return
             time.sleep(_POLL_SECONDS)
         self.stop()
-        raise EmbeddedServiceError(f"{self.title} did not start.", log_tail(self.log, offset))
+        raise EmbeddedServiceError(f"The {self.title} did not start.", log_tail(self.log, offset))
 
     def tend(self) -> str | None:
         """Start it again if it ended a while ago. Returns what a user should know."""
@@ -75,12 +75,12 @@ class ServiceProcess:
         now = time.monotonic()
         if self._ended_at is None:
             self._ended_at = now
-            return f"{self.title} has stopped. It starts again in {REVIVED_AFTER_SECONDS:.0f} s."
+            return f"The {self.title} stopped. It starts again in {REVIVED_AFTER_SECONDS:.0f} s."
         if now - self._ended_at < REVIVED_AFTER_SECONDS:
             return None
         self._ended_at = None
         self._launch()
-        return f"{self.title} starts again."
+        return f"The {self.title} starts again."
 
     def stop(self) -> None:
         if self._process is not None:

@@ -48,7 +48,7 @@ def two_services(
         processes = []
         for command in _commands(settings, inventory_port, postgres, facts, home):
             process = ServiceProcess(command, home)
-            report(f"Starting {process.title} ...")
+            report(f"Starting the {process.title} ...")
             running.callback(process.stop)
             process.start()
             processes.append(process)
@@ -129,7 +129,7 @@ def _commands(
             "HOLDFAST_PORT": str(port),
             **more,
         }
-        title = f"the {name.capitalize()} Service"
+        title = f"{name.capitalize()} Service"
         return Command(title, name, (word,), environment, settings.holdfast_host, port)
 
     return (
