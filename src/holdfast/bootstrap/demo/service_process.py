@@ -16,7 +16,7 @@ from holdfast.adapters.embedded.processes import end, launcher_command, spawn
 from holdfast.domain.immutable import immutable
 
 # Long enough to see what the other service does meanwhile.
-REVIVED_AFTER_SECONDS = 10.0
+REVIVED_AFTER_SECONDS = 5.0
 START_SECONDS_MAX = 60.0
 STOP_STEPS = ((signal.SIGTERM, 30.0), (signal.SIGKILL, 5.0))
 _POLL_SECONDS = 0.05
@@ -43,6 +43,7 @@ class ServiceProcess:
         self._directory = directory
         self._process: subprocess.Popen[bytes] | None = None
         self._ended_at: float | None = None
+        self._log_offset = 0
 
     @property
     def title(self) -> str:
@@ -57,16 +58,16 @@ class ServiceProcess:
         return self._directory / f"{self._command.name}.pid"
 
     def start(self) -> None:
-        """Start it, and wait until it listens."""
-        offset = prepare_log(self.log)
+        self._log_offset = prepare_log(self.log)
         self._launch()
+
+    def wait_until_it_listens(self) -> None:
         until = time.monotonic() + START_SECONDS_MAX
-        while self.is_running and time.monotonic() < until:
-            if self._listens():
-                return
+        while not self._listens():
+            if not self.is_running or time.monotonic() > until:
+                lines = log_tail(self.log, self._log_offset)
+                raise EmbeddedServiceError(f"The {self.title} did not start.", lines)
             time.sleep(_POLL_SECONDS)
-        self.stop()
-        raise EmbeddedServiceError(f"The {self.title} did not start.", log_tail(self.log, offset))
 
     def tend(self) -> str | None:
         """Start it again if it ended a while ago. Returns what a user should know."""

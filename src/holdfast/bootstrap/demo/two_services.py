@@ -45,13 +45,14 @@ def two_services(
         address = f"http://{settings.holdfast_host}:"
         facts["hold_url"] = f"{address}{settings.holdfast_port}"
         facts["inventory_url"] = f"{address}{inventory_port}"
-        processes = []
-        for command in _commands(settings, inventory_port, postgres, facts, home):
-            process = ServiceProcess(command, home)
+        commands = _commands(settings, inventory_port, postgres, facts, home)
+        processes = [ServiceProcess(command, home) for command in commands]
+        for process in processes:
             report(f"Starting the {process.title} ...")
             running.callback(process.stop)
             process.start()
-            processes.append(process)
+        for process in processes:
+            process.wait_until_it_listens()
         write_private(home / FILE, json.dumps(facts, indent=2) + "\n")
         yield {**facts, "home": str(home), "file": str(home / FILE)}, processes
 
@@ -114,7 +115,7 @@ def _load(settings: Settings, postgres: EmbeddedPostgres, home: Path, report: Re
 def _commands(
     settings: Settings, inventory_port: int, postgres: EmbeddedPostgres, facts: Facts, home: Path
 ) -> tuple[Command, Command]:
-    """The Inventory Service first: the other one calls it."""
+    """Those of both services."""
     shared = {
         **os.environ,
         "AMQP_URL": facts["amqp_url"],
