@@ -26,16 +26,7 @@ class PostgresReservations:
         status: ReservationStatus | None,
         page: PageRequest,
     ) -> Page[Hold]:
-        names: dict[str, Any] = {"organization_id": organization_id, "limit": page.size + 1}
-        after = "true"
-        if page.after is not None:
-            after = sql.AFTER
-            names |= {"after": page.after.at, "after_id": page.after.id}
-        parts = [
-            sql.LIST_PART.format(status=each.of_hold.value, after=after)
-            for each in ([status] if status else ReservationStatus)
-        ]
-        query = sql.LIST_RESERVATIONS.format(parts=" UNION ALL ".join(parts))
+        query, names = list_query(organization_id, status, page)
         with self._database.transaction(organization_id) as connection:
             found = [self._hold(row) for row in connection.execute(query, names)]
         items = tuple(found[: page.size])
@@ -46,3 +37,18 @@ class PostgresReservations:
         with self._database.transaction() as connection:
             rows = connection.execute(sql.ORGANIZATIONS_OF_SESSION, (session_id,)).fetchall()
         return tuple(OrganizationId(id_) for (id_,) in rows)
+
+
+def list_query(
+    organization_id: OrganizationId, status: ReservationStatus | None, page: PageRequest
+) -> tuple[str, dict[str, Any]]:
+    names: dict[str, Any] = {"organization_id": organization_id, "limit": page.size + 1}
+    after = "true"
+    if page.after is not None:
+        after = sql.AFTER
+        names |= {"after": page.after.at, "after_id": page.after.id}
+    parts = [
+        sql.LIST_PART.format(status=each.of_hold.value, after=after)
+        for each in ([status] if status else ReservationStatus)
+    ]
+    return sql.LIST_RESERVATIONS.format(parts=" UNION ALL ".join(parts)), names
