@@ -8,7 +8,7 @@ from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.inventory import statements as sql
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import OrganizationId, SessionId
-from holdfast.domain.inventory.reservation import ReservationStatus
+from holdfast.domain.inventory.reservation import ReservationStatus, is_reservation
 from holdfast.ports.paging import Cursor, Page, PageRequest
 from holdfast.ports.privacy.addresses import Addresses
 
@@ -29,8 +29,9 @@ class PostgresReservations:
         query, names = list_query(organization_id, status, page)
         with self._database.transaction(organization_id) as connection:
             found = [self._hold(row) for row in connection.execute(query, names)]
-        items = tuple(found[: page.size])
-        last = items[-1] if len(found) > page.size else None
+        last = found[page.size - 1] if len(found) > page.size else None
+        # There is hardly anything else. A condition in the query would mislead the planner.
+        items = tuple(filter(is_reservation, found[: page.size]))
         return Page(items, Cursor(last.created_at, last.id) if last else None)
 
     def organizations_of(self, session_id: SessionId) -> tuple[OrganizationId, ...]:
