@@ -13,7 +13,7 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.group.outcomes import Outcome, Placed
 from holdfast.domain.holds.hold import HoldStatus
-from holdfast.domain.ids import HoldId
+from holdfast.domain.ids import HoldId, SessionId
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission
 from holdfast.ports.engine import Answer
@@ -156,7 +156,7 @@ def test_a_service_that_fails_ends_the_hold(
 def test_what_the_hold_service_refuses_is_never_asked(
     holds: RemoteHolds, inventory: ScriptedInventory, world: MemoryWorld, venue: Venue
 ) -> None:
-    unknown = replace(venue.place(("standing", 1)), session_id=uuid4())
+    unknown = replace(venue.place(("standing", 1)), session_id=SessionId(uuid4()))
     assert refusal(holds, unknown).code is RefusalCode.INVALID_SESSION
     assert inventory.asked == []
     assert statuses(world, venue) == []
