@@ -4,11 +4,13 @@ import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace as with_changes
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.inventory.reader import PostgresReservations
@@ -87,7 +89,7 @@ class Inventory:
     def following(self, broker: BrokerUnderTest) -> Iterator[None]:
         """Run the consumer of a service, with an engine of its own. Its queue is there at once."""
         name = "amqp_url" if broker.address.kind == "rabbitmq" else "redis_url"
-        settings = Settings(database_url=self.world.url, **{name: broker.address.url})
+        settings = replace(Settings(database_url=self.world.url), **{name: broker.address.url})
         room = EngineRoom(settings)
         room.start()
         threads = inventory_consumers(settings, room)
@@ -251,7 +253,7 @@ class TestFollower:
         room.start()
         reader = PostgresReservations(room.database, CLEAR_ADDRESSES)
         about = {"hold_id": str(uuid4()), "session_id": str(uuid4())}
-        answer = replace(inventory.follower, reservations=reader).handle(
+        answer = with_changes(inventory.follower, reservations=reader).handle(
             fact("hold.expired", about)
         )
         assert answer is Handled.AGAIN
@@ -261,7 +263,9 @@ class TestFollower:
         self, shop: Shop, inventory: Inventory
     ) -> None:
         """Ids are random, so there is hardly ever a second one. It takes no harm."""
-        other = replace(inventory, organization_id=inventory.world.venue({}, {}).organization_id)
+        other = with_changes(
+            inventory, organization_id=inventory.world.venue({}, {}).organization_id
+        )
         other.stock()
         hold = shop.hold(2)
         inventory.reserve(hold)

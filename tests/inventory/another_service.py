@@ -72,7 +72,8 @@ class AnotherService:
         try:
             if method == "POST":
                 given = _checked(json.loads(body), parts[0], self.fault)
-                return getattr(self, f"_{parts[0]}")(given)
+                calls = {"hold": self._hold, "release": self._release, "commit": self._commit}
+                return calls[parts[0]](given)
             if parts[0] == "items":
                 return self._items(*parts[1:])
             return self._one(parts[1]) if parts[1:] else self._list(dict(parse_qsl(query)))

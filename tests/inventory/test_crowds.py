@@ -1,6 +1,7 @@
 """Many clients at once, at a service of two processes."""
 
 from collections import Counter
+from typing import Any
 
 from tests.inventory.store import Store, an_id
 from tests.support.auditing import assert_sound
@@ -10,17 +11,15 @@ from tests.support.servers import RunningServer
 ROUNDS = 20
 
 
+def new_hold(store: Store) -> dict[str, Any]:
+    return {"hold_id": an_id(), "session_id": store.session_id, "lines": store.lines(1)}
+
+
 def test_fifty_clients_want_the_last_ten_tickets(inventory: RunningServer, store: Store) -> None:
     crowd = Crowd(store.platform, 50)
     for _ in range(ROUNDS):
         assert store.stock(10).status_code == 200
-        bodies = [
-            {"hold_id": an_id(), "session_id": store.session_id, "lines": store.lines(1)}
-            for _ in range(50)
-        ]
-        replies = crowd.all_at_once(
-            lambda number, bodies=bodies: crowd.post("/inventory/hold", bodies[number])
-        )
+        replies = crowd.all_at_once(lambda _: crowd.post("/inventory/hold", new_hold(store)))
         assert Counter(reply.status for reply in replies) == {201: 10, 409: 40}
         refused = [reply.json() for reply in replies if reply.status == 409]
         assert {each["available_quantity"] for each in refused} == {0}
@@ -33,12 +32,7 @@ def test_fifty_clients_want_the_last_ten_tickets(inventory: RunningServer, store
 def test_a_hundred_holds_at_once_succeed(inventory: RunningServer, store: Store) -> None:
     assert store.stock(100).status_code == 200
     crowd = Crowd(store.platform, 100)
-    replies = crowd.all_at_once(
-        lambda _: crowd.post(
-            "/inventory/hold",
-            {"hold_id": an_id(), "session_id": store.session_id, "lines": store.lines(1)},
-        )
-    )
+    replies = crowd.all_at_once(lambda _: crowd.post("/inventory/hold", new_hold(store)))
     crowd.close()
     assert {reply.status for reply in replies} == {201}
     assert store.counts() == (100, 0, 100, 0)

@@ -6,7 +6,7 @@ from uuid import uuid4
 from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.group.outcomes import Reserved
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.ids import HoldId
+from holdfast.domain.ids import HoldId, OrganizationId, SessionId
 from holdfast.domain.inventory.commit_tickets import CommitTickets
 from holdfast.domain.inventory.release_tickets import ReleaseTickets
 from holdfast.domain.inventory.reservation import ReservedLine, lines_of
@@ -31,7 +31,7 @@ class Calls:
         return CommitTickets(*self._about, self._lines(quantities), ORIGIN)
 
     @property
-    def _about(self) -> tuple[object, ...]:
+    def _about(self) -> tuple[OrganizationId, HoldId, SessionId]:
         return (self.venue.organization_id, self.hold_id, self.venue.session_id)
 
     def _lines(self, quantities: dict[str, int]) -> tuple[ReservedLine, ...]:

@@ -21,6 +21,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def serve(settings: Settings, _options: argparse.Namespace) -> int:
     if settings.database_url is None:
         raise SettingsError("DATABASE_URL: must be set")
+    if settings.holdfast_inventory_url is not None:
+        # Probably the environment of the Hold Service, with its database.
+        raise SettingsError("HOLDFAST_INVENTORY_URL: is for the Hold Service, so unset it here")
     refuse_taken_port(settings)
     serve_part(settings, "inventory")
     return 0
