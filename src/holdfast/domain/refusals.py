@@ -5,8 +5,7 @@ Refusal
 |                          quantity_above_maximum, orphan_seat, invalid_seats,
 |                          too_many_seats
 |-- about the catalog      invalid_event_state, invalid_session_state, invalid_sale_window,
-|                          invalid_policy, duplicate_block, capacity_in_use,
-|                          too_many_items
+|                          invalid_policy, duplicate_block, capacity_in_use
 |-- about API keys         key_not_found, key_not_valid, invalid_expiry, scope_not_held,
 |                          too_many_keys
 |-- about rate limits      rate_limit_exceeded                         (a retry may help)
@@ -380,11 +379,6 @@ def key_not_valid(status: str) -> Refusal:
 def scope_not_held(scope: str) -> Refusal:
     message = f"Your key lacks the scope {scope}, so it cannot create or rotate a key that has it"
     return Refusal(Code.SCOPE_NOT_HELD, message, {"scope": scope})
-
-
-def too_many_items(maximum: int) -> Refusal:
-    message = f"A session has at most {maximum} items"
-    return Refusal(Code.TOO_MANY_ITEMS, message, {"maximum": maximum})
 
 
 def too_many_keys(maximum: int) -> Refusal:

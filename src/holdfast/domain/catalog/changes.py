@@ -26,7 +26,7 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.immutable import immutable
 from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
-from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import NO_METADATA, Metadata
 
 # ISO 4217's code for no currency.
@@ -175,6 +175,11 @@ class ChangeTicketType:
 
 # Of one session.
 ITEMS_MAX = 500
+
+
+def too_many_items() -> Refusal:
+    message = f"A session has at most {ITEMS_MAX} items"
+    return Refusal(RefusalCode.TOO_MANY_ITEMS, message, {"maximum": ITEMS_MAX})
 
 
 @immutable

@@ -30,6 +30,7 @@ from holdfast.domain.catalog.changes import (
     CreateTicketType,
     ImportSeats,
     SetStock,
+    too_many_items,
 )
 from holdfast.domain.catalog.facts import import_fact
 from holdfast.domain.catalog.model import Block, BlockPrice, SaleTerms, TicketType
@@ -289,7 +290,7 @@ def _create_item(transaction: CatalogTransaction, change: SetStock) -> Refusal |
         _create_session(transaction, change.new_session)
     ((items,),) = transaction.execute(sql.TYPES_IN_SESSION, change.session_id)
     if items >= ITEMS_MAX:
-        return refusals.too_many_items(ITEMS_MAX)
+        return too_many_items()
     _create_ticket_type(transaction, change.new_ticket_type)
     return None
 

@@ -1,4 +1,4 @@
-"""`holdfast inventory` and `holdfast inventory-check`."""
+"""`holdfast inventory`."""
 
 import argparse
 
