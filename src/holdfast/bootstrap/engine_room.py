@@ -4,7 +4,7 @@ workers."""
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import ceil
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
 from holdfast.adapters.postgres.audit.integrity import PostgresBooks
@@ -18,6 +18,7 @@ from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import SubmitForCallback
 from holdfast.ports.inventory import CALL_SECONDS_MAX
+from holdfast.ports.privacy.addresses import Addresses
 from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
 from holdfast.services.audit.retention import AuditRetention
@@ -26,6 +27,9 @@ from holdfast.services.inventory.circuit import Circuit
 from holdfast.services.inventory.remote_holds import RemoteHolds
 from holdfast.services.pruner import Keeping, Pruner
 from holdfast.services.waitlist import Promoter
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap.reconciliation import Reconciliation
 
 SECONDS_PER_HOUR = 3_600
 SECONDS_PER_DAY = 86_400
@@ -57,9 +61,12 @@ class EngineRoom:
         partitions = PostgresAuditPartitions(self.database)
         self.retention = AuditRetention(partitions, settings.holdfast_audit_kept_days)
         self.book_audit = BookAudit(PostgresBooks(url), settings.holdfast_grace_seconds)
+        self.reconciliation = _reconciliation(settings, self.admission, self.addresses)
 
     def start(self) -> None:
         self.database.open()
+        if self.reconciliation is not None:
+            self.reconciliation.start()
         self.admission.start()
 
     def stop(self) -> None:
@@ -67,6 +74,8 @@ class EngineRoom:
         if self.remote is not None:
             self.remote.stop()
         self.admission.stop()
+        if self.reconciliation is not None:
+            self.reconciliation.stop()
         while self.journal.run_once():
             pass
         self.database.close()
@@ -86,6 +95,16 @@ def _remote(settings: Settings, admission: Admission, journal: Journal) -> Remot
     from holdfast.bootstrap.inventory import inventory_of  # noqa: PLC0415
 
     return RemoteHolds(admission, inventory_of(settings), Circuit(), journal.refused)
+
+
+def _reconciliation(
+    settings: Settings, admission: Admission, addresses: Addresses
+) -> "Reconciliation | None":
+    if settings.holdfast_inventory_url is None:
+        return None
+    from holdfast.bootstrap.reconciliation import Reconciliation  # noqa: PLC0415
+
+    return Reconciliation(settings, admission, addresses)
 
 
 def _limits(settings: Settings) -> Limits:
