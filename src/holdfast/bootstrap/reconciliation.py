@@ -1,5 +1,5 @@
-"""The reconciler and the comparison. Their connections are their own, so people's holds wait for
-neither. A module of its own, because its client is slow to load and most installations need none."""
+"""The reconciler and the comparison. No hold waits for their connections, which are their own. A
+module of its own, because its client is slow to load and most installations need none."""
 
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.inventory.our_sides import PostgresOurSides
@@ -18,13 +18,13 @@ class Reconciliation:
     def __init__(self, settings: Settings, submit: Submit, addresses: Addresses) -> None:
         # One for the comparison, and one to look at the state.
         self._database = Database(settings.required_database_url, CALLS_AT_ONCE_MAX + 2)
-        self._inventory = inventory_of(settings)
+        self.inventory = inventory_of(settings)
         self.tasks = PostgresInventoryTasks(self._database)
         self.our_sides = PostgresOurSides(self._database, addresses)
-        mender = Mender(self._inventory, submit)
+        mender = Mender(self.inventory, submit)
         self.reconciler = Reconciler(self.tasks, self.our_sides, mender, Circuit())
         self.comparison = Comparison(
-            self._inventory, self.our_sides, mender, self.tasks, self.reconciler
+            self.inventory, self.our_sides, mender, self.tasks, self.reconciler
         )
         self.comparison_duty = ComparisonDuty(self.comparison, self.tasks)
 
@@ -33,4 +33,4 @@ class Reconciliation:
 
     def stop(self) -> None:
         self._database.close()
-        self._inventory.close()
+        self.inventory.close()
