@@ -1,6 +1,7 @@
 """One of the demo's services: a `holdfast` command as a child process."""
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -11,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from holdfast.adapters.embedded.errors import EmbeddedServiceError
-from holdfast.adapters.embedded.files import log_tail, prepare_log
+from holdfast.adapters.embedded.files import log_tail, prepare_log, write_private
 from holdfast.adapters.embedded.processes import end, launcher_command, spawn
 from holdfast.domain.immutable import immutable
 
@@ -29,7 +30,7 @@ class Command:
     title: str
     name: str
     arguments: tuple[str, ...]
-    environment: Mapping[str, str]
+    variables: Mapping[str, str]  # added to our own
     host: str
     port: int
 
@@ -58,6 +59,9 @@ class ServiceProcess:
         return self._directory / f"{self._command.name}.pid"
 
     def start(self) -> None:
+        # So that other commands can be run like the service.
+        lines = (f"{name}={shlex.quote(text)}" for name, text in self._command.variables.items())
+        write_private(self._directory / f"{self._command.name}.env", "\n".join([*lines, ""]))
         self._log_offset = prepare_log(self.log)
         self._launch()
 
@@ -103,7 +107,7 @@ class ServiceProcess:
             launcher_command([*program, *self._command.arguments], death_signal=signal.SIGTERM),
             log=self.log,
             cwd=self._directory,
-            environment=self._command.environment,
+            environment={**os.environ, **self._command.variables},
         )
         self.pid_file.write_text(f"{self._process.pid}\n")
 

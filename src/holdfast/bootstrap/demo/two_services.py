@@ -2,8 +2,8 @@
 and RabbitMQ between them. Each service has a database and a key of its own."""
 
 import json
-import os
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event
@@ -54,7 +54,8 @@ def two_services(
         for process in processes:
             process.wait_until_it_listens()
         write_private(home / FILE, json.dumps(facts, indent=2) + "\n")
-        yield {**facts, "home": str(home), "file": str(home / FILE)}, processes
+        program = Path(sys.executable).with_name("holdfast")
+        yield {**facts, "home": str(home), "program": str(program)}, processes
 
 
 def keep_running(processes: list[ServiceProcess], stopped: Event, report: Report) -> None:
@@ -104,9 +105,7 @@ def _load(settings: Settings, postgres: EmbeddedPostgres, home: Path, report: Re
         migrate(store, report=report)
     return {
         "hold_key": sale.load_general_admission(stores[HOLDS], known.get("hold_key")),
-        "hold_owner_database_url": postgres.owner_url_of(HOLDS),
         "inventory_key": sale.load_stock(stores[INVENTORY], known.get("inventory_key")),
-        "inventory_owner_database_url": postgres.owner_url_of(INVENTORY),
         "session_id": str(sale.DEMO_SESSION_ID),
         "ticket_type_id": str(sale.DEMO_SMALL_ID),
     }
@@ -117,21 +116,21 @@ def _commands(
 ) -> tuple[Command, Command]:
     """Those of both services."""
     shared = {
-        **os.environ,
         "AMQP_URL": facts["amqp_url"],
         "REDIS_URL": facts["redis_url"],
         "HOLDFAST_SECRET_KEY": settings.holdfast_secret_key or kept_password(home / "secret_key"),
     }
 
     def command(name: str, word: str, port: int, database: str, **more: str) -> Command:
-        environment: Mapping[str, str] = {
+        variables = {
             **shared,
             "DATABASE_URL": postgres.server_url_of(database),
+            "HOLDFAST_OWNER_DATABASE_URL": postgres.owner_url_of(database),
             "HOLDFAST_PORT": str(port),
             **more,
         }
         title = f"{name.capitalize()} Service"
-        return Command(title, name, (word,), environment, settings.holdfast_host, port)
+        return Command(title, name, (word,), variables, settings.holdfast_host, port)
 
     return (
         command("inventory", "inventory", inventory_port, INVENTORY),
