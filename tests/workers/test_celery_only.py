@@ -20,6 +20,7 @@ from tests.contract.worlds import PostgresWorld
 from tests.relay.stage import Stage, staged
 from tests.support.brokers import BrokerAddress, BrokerUnderTest
 from tests.support.databases import is_engine_blocked
+from tests.support.inventory_service import InventoryService
 from tests.support.patience import wait_until
 from tests.support.platform import Platform, Sale, new_platform
 from tests.support.rabbit import RabbitBroker
@@ -107,6 +108,27 @@ def test_celerys_own_commands_expire_a_hold_and_publish_it(
     )
     assert statuses(fresh_database_url) == {"expired": 1}
     assert (worker.stop(), beat.stop()) == (0, 0)
+
+
+def test_a_hold_is_reconciled_with_the_service_that_counts_its_tickets(
+    make_server: Callable[..., RunningServer],
+    fresh_database_url: str,
+    rabbit_alone: BrokerUnderTest,
+    start: Start,
+) -> None:
+    """This one reads no messages: it learns of the release by the reconciler alone."""
+    with InventoryService() as inventory:
+        settings = {"AMQP_URL": rabbit_alone.address.url, **inventory.environment()}
+        server = make_server(fresh_database_url, HOLDFAST_DUTIES="none", **settings)
+        server.start()
+        platform = new_platform(server.base_url, fresh_database_url)
+        hold = placed(platform, platform.on_sale(10))
+        platform.client.post(f"/api/holds/{hold['hold_id']}/release").raise_for_status()
+        assert inventory.status(hold["hold_id"]) == "held"
+        settings |= {"DATABASE_URL": fresh_database_url, "HOLDFAST_SECRET_KEY": INSTALLATION_SECRET}
+        start("worker", "--queue", "default", **settings)
+        start("beat", **settings)
+        wait_until(lambda: inventory.status(hold["hold_id"]) == "released", "it is told")
 
 
 def test_a_paid_order_is_taken_and_confirmed_by_mail(

@@ -78,7 +78,7 @@ class ConsumerThread(BackgroundThread):
 
 
 @immutable
-class _Post:
+class _Source:
     """A queue with the handler of its messages."""
 
     name: str
@@ -95,8 +95,10 @@ def consumer_threads(
     from holdfast.bootstrap.brokers import consumer_of  # noqa: PLC0415
 
     return [
-        ConsumerThread(post.name, partial(consumer_of, settings, post.subscription), post.handler)
-        for post in _posts(settings, submit, database)
+        ConsumerThread(
+            source.name, partial(consumer_of, settings, source.subscription), source.handler
+        )
+        for source in _sources(settings, submit, database)
     ]
 
 
@@ -104,8 +106,8 @@ def _consume_waiting(room: EngineRoom) -> None:
     """Handle the messages that wait now, orders first."""
     from holdfast.bootstrap.brokers import drain  # noqa: PLC0415
 
-    for post in _posts(room.settings, room.submit, room.database):
-        drain(room.settings, post.subscription, post.handler, TURN_SECONDS)
+    for source in _sources(room.settings, room.submit, room.database):
+        drain(room.settings, source.subscription, source.handler, TURN_SECONDS)
 
 
 CONSUMPTION = BeatTask(
@@ -116,7 +118,7 @@ CONSUMPTION = BeatTask(
 )
 
 
-def _posts(settings: Settings, submit: Submit, database: Database) -> list[_Post]:
+def _sources(settings: Settings, submit: Submit, database: Database) -> list[_Source]:
     addresses = addresses_of(settings)
     holds, orders = PostgresHolds(database, addresses), PostgresOrders(database, addresses)
     attempts = PostgresAttempts(database, addresses.hashes)
@@ -136,9 +138,9 @@ def _posts(settings: Settings, submit: Submit, database: Database) -> list[_Post
             PostgresMailTemplates(database),
         ).handle
     return [
-        _Post("orders", ORDERS, taker.handle),
-        _Post("notices", NOTIFICATIONS, tell),
-        _Post("endings", ENDINGS, tell),
+        _Source("orders", ORDERS, taker.handle),
+        _Source("notices", NOTIFICATIONS, tell),
+        _Source("endings", ENDINGS, tell),
     ]
 
 
