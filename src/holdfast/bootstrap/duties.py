@@ -5,6 +5,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -15,12 +16,19 @@ from holdfast.domain.immutable import immutable
 from holdfast.services.audit.journal import Journal
 from holdfast.services.holds.sweep import sweep
 
+if TYPE_CHECKING:
+    from holdfast.bootstrap.reconciliation import Reconciliation
+
 PRUNER_SECONDS = 60.0
 PRUNER_BEAT_SECONDS = 300
 JOURNAL_SECONDS = 1.0
 RETENTION_SECONDS = 3_600
 RETENTION_RETRY_SECONDS = 30.0
 SECONDS_PER_MINUTE = 60
+RECONCILER_SECONDS = 2.0
+RECONCILER_BEAT_SECONDS = 10
+COMPARISON_SECONDS = 600
+COMPARISON_BEAT_SECONDS = 60  # whoever comes first when it is due
 
 log = structlog.get_logger()
 
@@ -106,6 +114,15 @@ def _audit_seconds(settings: Settings) -> int:
     return settings.holdfast_audit_minutes * SECONDS_PER_MINUTE
 
 
+def _reconciliation(room: EngineRoom) -> "Reconciliation":
+    assert room.reconciliation is not None, "these duties are off without an Inventory Service"
+    return room.reconciliation
+
+
+def _with_inventory(settings: Settings, seconds: int) -> int:
+    return 0 if settings.holdfast_inventory_url is None else seconds
+
+
 SHARED_DUTIES = (
     SharedDuty(
         name="reaper",
@@ -146,6 +163,20 @@ SHARED_DUTIES = (
         beat_seconds=_audit_seconds,
         is_of_inventory=True,
         is_costly=True,
+    ),
+    SharedDuty(
+        name="reconciler",
+        tend=lambda room: _reconciliation(room).reconciler.tend(RECONCILER_SECONDS),
+        task="holdfast.reconcile",
+        complete=lambda room: _reconciliation(room).reconciler.run_once(),
+        beat_seconds=lambda settings: _with_inventory(settings, RECONCILER_BEAT_SECONDS),
+    ),
+    SharedDuty(
+        name="comparison",
+        tend=lambda room: _reconciliation(room).comparison_duty.tend(COMPARISON_SECONDS),
+        task="holdfast.compare_inventory",
+        complete=lambda room: _reconciliation(room).comparison_duty.tend(COMPARISON_SECONDS),
+        beat_seconds=lambda settings: _with_inventory(settings, COMPARISON_BEAT_SECONDS),
     ),
 )
 

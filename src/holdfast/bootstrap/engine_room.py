@@ -19,6 +19,7 @@ from holdfast.engine import Admission, Limits
 from holdfast.ports.catalog import AvailabilityReader, CatalogStore
 from holdfast.ports.engine import SubmitForCallback
 from holdfast.ports.inventory.service import CALL_SECONDS_MAX
+from holdfast.ports.privacy.addresses import Addresses
 from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
 from holdfast.services.audit.retention import AuditRetention
@@ -31,6 +32,7 @@ from holdfast.services.waitlist import Promoter
 
 if TYPE_CHECKING:  # slow to load, and only for a remote inventory
     from holdfast.adapters.inventory.client import HttpInventory
+    from holdfast.bootstrap.reconciliation import Reconciliation
 
 SECONDS_PER_HOUR = 3_600
 SECONDS_PER_DAY = 86_400
@@ -67,9 +69,12 @@ class EngineRoom:
         partitions = PostgresAuditPartitions(self.database)
         self.retention = AuditRetention(partitions, settings.holdfast_audit_kept_days)
         self.book_audit = BookAudit(PostgresBooks(url), settings.holdfast_grace_seconds)
+        self.reconciliation = _reconciliation(settings, self.admission, self.addresses)
 
     def start(self) -> None:
         self.database.open()
+        if self.reconciliation is not None:
+            self.reconciliation.start()
         self.admission.start()
 
     def stop(self) -> None:
@@ -79,6 +84,8 @@ class EngineRoom:
         self.admission.stop()
         if self.inventory is not None:
             self.inventory.close()
+        if self.reconciliation is not None:
+            self.reconciliation.stop()
         while self.journal.run_once():
             pass
         self.database.close()
@@ -103,6 +110,16 @@ def _inventory(settings: Settings) -> "HttpInventory | None":
     from holdfast.bootstrap.inventory.client import inventory_of  # noqa: PLC0415
 
     return inventory_of(settings)
+
+
+def _reconciliation(
+    settings: Settings, admission: Admission, addresses: Addresses
+) -> "Reconciliation | None":
+    if settings.holdfast_inventory_url is None:
+        return None
+    from holdfast.bootstrap.reconciliation import Reconciliation  # noqa: PLC0415
+
+    return Reconciliation(settings, admission, addresses)
 
 
 def _limits(settings: Settings) -> Limits:
