@@ -27,6 +27,8 @@ NOT_RUN = {
     "README": "`make demo` starts the demo that is running here, `make test` runs this test",
     "docs/tutorial": "`make demo` starts the demo that is running here",
     "docs/bench": "measures for an hour",
+    "docs/celery": "starts processes that run until stopped, as tests/workers does",
+    "docs/two-services": "starts two services, as tests/demo/test_two_services.py does",
     "docs/faults": "injects faults for minutes",
     "docs/configuration": "SQL of an administrator; docs/installation runs the usual way",
     "docs/privacy": "erases somebody of another installation, as tests/e2e/privacy does",
