@@ -40,7 +40,9 @@ class Api(Edge):
     """Serves whole paths (`/api/...`), so it can be mounted at /api or stand alone. It uses one
     event loop at a time; the owner of the lifespan calls `close` at its end."""
 
-    def __init__(self, container: ApiContainer, turns_of_passwords: PasswordTurns) -> None:
+    def __init__(
+        self, container: ApiContainer, turns_of_passwords: PasswordTurns, tarpit: Tarpit
+    ) -> None:
         bound_seconds = container.deadline_seconds + GRACE_SECONDS
         turns = ReadTurns()
         self._reads = FairCalls("holdfast-read", READS, bound_seconds, turns)
@@ -54,9 +56,9 @@ class Api(Edge):
         self._key_lookups = KeyLookups(container.authenticator, bound_seconds)
         self._token_lookups = KeyLookups(holders.authenticator, bound_seconds, "tokens")
         tokens, cors = Tokens(holders, self._token_lookups), Cors(holders.origins)
-        bearer = Bearer(container.authenticator, self._key_lookups, tokens, Tarpit())
+        self.bearer = Bearer(container.authenticator, self._key_lookups, tokens, tarpit)
         routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
-        router = Router(routes, context, bearer, documents(routes), cors)
+        router = Router(routes, context, self.bearer, documents(routes), cors)
         super().__init__(router, container.attempts, cors)
 
     def _context(self, container: ApiContainer, engine: EngineAnswers, turns: ReadTurns) -> Context:
@@ -124,6 +126,10 @@ class Api(Edge):
         self._log_ins.close()
 
 
-def create_api(container: ApiContainer, turns_of_passwords: PasswordTurns | None = None) -> Api:
+def create_api(
+    container: ApiContainer,
+    turns_of_passwords: PasswordTurns | None = None,
+    tarpit: Tarpit | None = None,
+) -> Api:
     """The admin pages of the same process share `turns_of_passwords`."""
-    return Api(container, turns_of_passwords or PasswordTurns())
+    return Api(container, turns_of_passwords or PasswordTurns(), tarpit or Tarpit())

@@ -1,0 +1,5 @@
+"""The pages of the shop."""
+
+from django.urls import path
+
+urlpatterns: list = []
