@@ -1,4 +1,4 @@
-"""Settings of a shop that sells with Holdfast. Its users are in SQLite; its holds are Holdfast's."""
+"""Settings of a shop that sells with Holdfast. Its users are in SQLite, its holds in Holdfast."""
 
 import json
 import os
@@ -47,6 +47,7 @@ TEMPLATES = [
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
+                "shop.views.shop_name",
             ]
         },
     }
@@ -61,7 +62,7 @@ DATABASES = {
 }
 LOGIN_URL, LOGIN_REDIRECT_URL, LOGOUT_REDIRECT_URL = "log-in", "shop", "shop"
 STATIC_URL = "static/"
-USE_TZ = True
+TIME_ZONE, USE_TZ = "Europe/Berlin", True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # What is on sale here.

@@ -1,6 +1,6 @@
 """Parses bodies as strictly as the API."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 from django.http import HttpRequest
@@ -62,13 +62,14 @@ def _parsed(stream: IO[Any], call: Call) -> object:
 class JSONOnly(BaseContentNegotiation):
     """Whatever is accepted, the answer is JSON, as that of the API."""
 
-    def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser | None:
-        return parsers[0]
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
+        return next(iter(parsers))
 
     def select_renderer(
         self,
         request: Request,
-        renderers: Sequence[BaseRenderer],
+        renderers: Iterable[BaseRenderer],
         format_suffix: str | None = None,
     ) -> tuple[BaseRenderer, str]:
-        return renderers[0], renderers[0].media_type or ""
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type or ""

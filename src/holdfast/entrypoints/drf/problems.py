@@ -74,7 +74,7 @@ def _problem_of(error: Exception) -> Problem | None:
 
 
 def _throttled(error: exceptions.Throttled) -> Problem:
-    wait: Any = error.wait
-    seconds = b"1" if wait is None else b"%d" % max(1, wait)
+    wait: float | None = getattr(error, "wait", None)
+    seconds = b"%d" % max(1, wait or 1)
     message = "Too many requests. Wait a moment and try again."
     return Problem(ProblemCode.TOO_MANY_REQUESTS, message, headers=((b"retry-after", seconds),))

@@ -29,7 +29,8 @@ _IDEMPOTENCY_KEY = OpenApiParameter(
 class RouteSchema(AutoSchema):
     @property
     def _route(self) -> Route[Any]:
-        found: Route[Any] = self.view.route()
+        view: Any = self.view
+        found: Route[Any] = view.route()
         return found
 
     def get_operation_id(self) -> str:
@@ -38,13 +39,13 @@ class RouteSchema(AutoSchema):
     def get_summary(self) -> str:
         return self._route.summary
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]
         return self._route.description or ""
 
     def get_tags(self) -> list[str]:
         return [self._route.path.split("/")[2]]
 
-    def get_override_parameters(self) -> list[OpenApiParameter]:
+    def get_override_parameters(self) -> list[Any]:
         route = self._route
         parameters = [_path_parameter(route, name) for name in _NAME.findall(route.path)]
         if route.query is not None:

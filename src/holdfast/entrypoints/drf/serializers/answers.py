@@ -64,5 +64,9 @@ class ProblemSerializer(serializers.Serializer[Any]):
     error = serializers.CharField()
     message = serializers.CharField()
     request_id = serializers.CharField()
-    errors = serializer_of(FieldError)(many=True, required=False)
     available_quantity = serializers.IntegerField(required=False)
+
+    def get_fields(self) -> dict[str, Any]:
+        """`errors` would hide the property of that name."""
+        errors = serializer_of(FieldError)(many=True, required=False)
+        return {**super().get_fields(), "errors": errors}

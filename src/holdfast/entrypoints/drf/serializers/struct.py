@@ -2,7 +2,7 @@
 is written down twice."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 from msgspec import Struct, inspect
@@ -11,6 +11,8 @@ from rest_framework import fields, serializers
 from holdfast.entrypoints.api.http.diagnosis import explain
 from holdfast.entrypoints.api.http.problems import Problem, invalid
 from holdfast.entrypoints.drf.problems import Refused
+
+AnyField: TypeAlias = "fields.Field[Any, Any, Any, Any]"
 
 _SUFFIX = "Serializer"
 
@@ -25,7 +27,7 @@ class StructSerializer(serializers.Serializer[Any]):
         _of_struct[cls.struct] = cls
         cls.__doc__ = cls.__doc__ or cls.struct.__doc__
 
-    def get_fields(self) -> dict[str, fields.Field[Any, Any, Any, Any]]:
+    def get_fields(self) -> dict[str, AnyField]:
         info = inspect.type_info(self.struct)
         assert isinstance(info, inspect.StructType)
         return {each.encode_name: _field(each) for each in info.fields}
@@ -68,7 +70,7 @@ def _detail(problem: Problem) -> dict[str, list[str]]:
     return detail
 
 
-def _field(info: inspect.Field) -> fields.Field[Any, Any, Any, Any]:
+def _field(info: inspect.Field) -> AnyField:
     expected = _expected(info.type)
     options: dict[str, Any] = {
         "required": info.required,
@@ -99,7 +101,7 @@ def _expected(kind: inspect.Type) -> _Expected:
     return _Expected(kind, schema, is_nullable)
 
 
-def _made(expected: _Expected, options: dict[str, Any]) -> fields.Field[Any, Any, Any, Any]:
+def _made(expected: _Expected, options: dict[str, Any]) -> AnyField:
     kind = expected.kind
     match kind:
         case inspect.StructType():
@@ -122,7 +124,7 @@ def _made(expected: _Expected, options: dict[str, Any]) -> fields.Field[Any, Any
     return _SIMPLE[type(kind)](**options)
 
 
-_SIMPLE: Mapping[type[inspect.Type], Callable[..., fields.Field[Any, Any, Any, Any]]] = {
+_SIMPLE: Mapping[type[inspect.Type], Callable[..., AnyField]] = {
     inspect.BoolType: fields.BooleanField,
     inspect.DateTimeType: fields.DateTimeField,
     inspect.FloatType: fields.FloatField,
@@ -130,5 +132,5 @@ _SIMPLE: Mapping[type[inspect.Type], Callable[..., fields.Field[Any, Any, Any, A
 }
 
 
-def _limits(**limits: int | None) -> dict[str, int]:
+def _limits(**limits: int | None) -> dict[str, Any]:
     return {name: value for name, value in limits.items() if value is not None}
