@@ -30,8 +30,6 @@ from holdfast.entrypoints.drf.serializers import StructSerializer, serializer_of
 from holdfast.entrypoints.drf.throttles import ChangeThrottle, ReadThrottle
 
 _ROUTES = {(route.method, route.path): route for route in ROUTES}
-# No path, and no name in one, has a slash.
-_NAME = "[^/]+"
 
 
 class HoldfastViewSet(ViewSet):
@@ -44,7 +42,7 @@ class HoldfastViewSet(ViewSet):
     parser_classes = (StrictJSONParser,)
     content_negotiation_class = JSONOnly
     metadata_class = None
-    lookup_value_regex = _NAME
+    lookup_value_regex = "[^/]+"
     schema = RouteSchema()
 
     def get_exception_handler(self) -> Callable[..., HttpResponse | None]:
@@ -124,6 +122,7 @@ class CartViewSet(HoldfastViewSet):
         "renew": _ROUTES["POST", "/api/carts/{cart_token}/hold/renew"],
     }
     lookup_url_kwarg = "cart_token"
+    lookup_value_regex = ".+"  # Django has decoded the slashes in a name
 
     @action(detail=True)
     def hold(self, request: Request, cart_token: str) -> HttpResponse:

@@ -1,0 +1,128 @@
+"""The sample project `examples/django_shop`, as a process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from tests.support.databases import own_environment, server_url
+from tests.support.platform import Platform, Sale
+from tests.support.servers import INSTALLATION_SECRET, ROOT, START_TIMEOUT_SECONDS, free_port
+
+MANAGE = ROOT / "examples" / "django_shop" / "manage.py"
+PASSWORD = "harbour"
+
+
+def in_process(database_url: str, **more: str) -> dict[str, str]:
+    """The engine in the shop's process, on this database of an owner."""
+    return {
+        "SHOP_HOLDFAST_DATABASE_URL": server_url(database_url),
+        "HOLDFAST_SECRET_KEY": INSTALLATION_SECRET,
+        "HOLDFAST_DEADLINE_SECONDS": "30",
+        "HOLDFAST_DUTIES": "none",  # the servers of the tests have them
+        **more,
+    }
+
+
+def against(server_url: str) -> dict[str, str]:
+    return {"SHOP_HOLDFAST_URL": server_url}
+
+
+@dataclass
+class RunningShop:
+    """Sells what is on sale at a platform."""
+
+    platform: Platform
+    sale: Sale
+    directory: Path
+    environment: Mapping[str, str]
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        return (self.directory / "log").read_text(errors="replace")
+
+    def start(self) -> Self:
+        environment = {
+            **own_environment(),
+            "SHOP_DATABASE": str(self.directory / "shop.sqlite3"),
+            "SHOP_HOLDFAST_KEY": self.platform.secret_key,
+            "SHOP_SESSION_ID": self.sale.session_id,
+            "SHOP_DEBUG": "no",
+            **self.environment,
+        }
+        environment.pop("DJANGO_SETTINGS_MODULE", None)
+        self.manage("prepare", environment).wait()
+        address = f"127.0.0.1:{self.port}"
+        self.process = self.manage("runserver", environment, "--noreload", "--insecure", address)
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, self.log
+            try:
+                httpx.get(f"{self.base_url}/log-in").raise_for_status()
+            except httpx.HTTPError:
+                time.sleep(0.05)
+            else:
+                return self
+        raise AssertionError(self.log)
+
+    def manage(
+        self, command: str, environment: Mapping[str, str], *arguments: str
+    ) -> "subprocess.Popen[bytes]":
+        with (self.directory / "log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, str(MANAGE), command, *arguments],
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def buyer(self, name: str) -> httpx.Client:
+        """A browser in which this user has logged in."""
+        client = httpx.Client(base_url=self.base_url, timeout=60)
+        client.get("/log-in").raise_for_status()
+        fields = {
+            "username": name,
+            "password": PASSWORD,
+            "csrfmiddlewaretoken": client.cookies["csrftoken"],
+        }
+        assert client.post("/log-in", data=fields).status_code == 302
+        client.headers["X-CSRFToken"] = client.cookies["csrftoken"]
+        return client
+
+    def stop(self) -> int:
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(30)
+            finally:
+                if self.process.poll() is None:
+                    os.killpg(self.process.pid, signal.SIGKILL)
+                    self.process.wait(10)
+        return self.process.returncode
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
