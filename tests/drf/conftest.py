@@ -34,7 +34,7 @@ def remote_shop(
 def new_shop(server: RunningServer, directory: Path, environment: dict[str, str]) -> RunningShop:
     platform = new_platform(server.base_url, server.database_url)
     sale = platform.on_sale(100, 2)
-    return RunningShop(platform, sale, directory, environment)
+    return RunningShop(platform, server.database_url, sale, directory, environment)
 
 
 @pytest.fixture

@@ -57,6 +57,4 @@ class DjangoPlatform(Platform):
 
 def django_platform(shop: RunningShop, database_url: str) -> DjangoPlatform:
     made = new_platform(shop.platform.base_url, database_url)
-    return DjangoPlatform(
-        made.base_url, made.secret_key, made.organization_id, fronts=Fronts(shop)
-    )
+    return DjangoPlatform(made.base_url, made.secret_key, made.organization_id, fronts=Fronts(shop))

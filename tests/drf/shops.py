@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -38,14 +39,16 @@ def against(server_url: str) -> dict[str, str]:
 
 @dataclass
 class RunningShop:
-    """Sells what is on sale at a platform."""
+    """Sells what is on sale at a platform, whose owner's database is `platform_database`."""
 
     platform: Platform
+    platform_database: str
     sale: Sale
     directory: Path
     environment: Mapping[str, str]
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
+    sessions: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def base_url(self) -> str:
@@ -91,18 +94,32 @@ class RunningShop:
                 start_new_session=True,
             )
 
-    def buyer(self, name: str) -> httpx.Client:
+    @contextmanager
+    def buyer(self, name: str) -> Iterator[httpx.Client]:
         """A browser in which this user has logged in."""
-        client = httpx.Client(base_url=self.base_url, timeout=60)
-        client.get("/log-in").raise_for_status()
-        fields = {
-            "username": name,
-            "password": PASSWORD,
-            "csrfmiddlewaretoken": client.cookies["csrftoken"],
-        }
-        assert client.post("/log-in", data=fields).status_code == 302
-        client.headers["X-CSRFToken"] = client.cookies["csrftoken"]
-        return client
+        with httpx.Client(base_url=self.base_url, timeout=60) as client:
+            client.get("/log-in").raise_for_status()
+            fields = {
+                "username": name,
+                "password": PASSWORD,
+                "csrfmiddlewaretoken": client.cookies["csrftoken"],
+            }
+            assert client.post("/log-in", data=fields).status_code == 302
+            client.headers["X-CSRFToken"] = client.cookies["csrftoken"]
+            yield client
+
+    @contextmanager
+    def known_buyer(self, name: str) -> Iterator[httpx.Client]:
+        """The same with the session of an earlier test, which saves hashing the password."""
+        if name not in self.sessions:
+            with self.buyer(name) as client:
+                self.sessions[name] = dict(client.cookies)
+        cookies = self.sessions[name]
+        headers = {"X-CSRFToken": cookies["csrftoken"]}
+        with httpx.Client(
+            base_url=self.base_url, timeout=60, cookies=cookies, headers=headers
+        ) as client:
+            yield client
 
     def stop(self) -> int:
         assert self.process is not None

@@ -30,7 +30,11 @@ class Conf:
 
 @cache
 def conf() -> Conf:
-    given: Mapping[str, Any] = getattr(settings, "HOLDFAST", {})
+    return configured(getattr(settings, "HOLDFAST", {}))
+
+
+def configured(given: Mapping[str, Any]) -> Conf:
+    """Raises ImproperlyConfigured."""
     unknown = sorted(set(given) - set(_KNOWN))
     if unknown:
         raise ImproperlyConfigured(f"HOLDFAST: unknown {', '.join(unknown)}; known: {_KNOWN}")
