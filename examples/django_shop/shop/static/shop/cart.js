@@ -51,6 +51,8 @@
     find(".empty").hidden = state !== "empty";
     find(".clock").hidden = state !== "active";
     find(".expired").hidden = state !== "expired";
+    find(".waiting").hidden = state !== "waiting";
+    if (state === "waiting") find("[data-position]").textContent = hold.position;
     find(".total").hidden = state === "empty";
     find("form").hidden = !isHeld;
     countdown.stop();
