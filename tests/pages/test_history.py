@@ -20,6 +20,7 @@ from holdfast.domain.ids import OrganizationId
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.entrypoints.admin.apps import AdminConfig
 from tests.pages.sales import Sale, insert, list_of, new_sale, page
+from tests.support.patience import wait_until
 
 
 def relay_status(operator: Client, sale: Sale) -> str:
@@ -41,8 +42,14 @@ def badges(text: str) -> list[str]:
 
 def test_facts_show_whether_they_were_relayed(operator: Client, sale: Sale) -> None:
     sale.place()
-    mark_all_relayed(sale)
-    assert relay_status(operator, sale).startswith("Every fact of every organization has been")
+
+    def are_all_relayed() -> bool:
+        """Servers of other tests share the database, and may have more to tell."""
+        mark_all_relayed(sale)
+        status = relay_status(operator, sale)
+        return status.startswith("Every fact of every organization has been")
+
+    wait_until(are_all_relayed, "every fact is relayed")
     assert badges(list_of(operator, "fact", sale)) == ["relayed"]
 
     hold = sale.place()
@@ -51,7 +58,7 @@ def test_facts_show_whether_they_were_relayed(operator: Client, sale: Sale) -> N
     )
     said = relay_status(operator, sale)
     assert re.match(
-        r"1 fact of all organizations waiting to be relayed, the oldest for 9\d s\.", said
+        r"\d+ facts? of all organizations waiting to be relayed, the oldest for 9\d s\.", said
     )
     assert badges(list_of(operator, "fact", sale)) == ["waiting", "relayed"]
 

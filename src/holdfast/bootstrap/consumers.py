@@ -108,7 +108,7 @@ def dead_letters(settings: Settings) -> DeadLetters:
 def run_consumers(settings: Settings, stopped: threading.Event) -> None:
     """Run the consumers with their own engine until they are stopped."""
     room = EngineRoom(settings)
-    threads = consumer_threads(settings, room.admission, room.database)
+    threads = consumer_threads(settings, room.submit, room.database)
     if not threads:
         raise _no_broker()
     journal = DutyThread(journal_duty(room.journal))

@@ -3,7 +3,8 @@ workers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Self
+from math import ceil
+from typing import TYPE_CHECKING, Self
 
 from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
 from holdfast.adapters.postgres.audit.integrity import PostgresBooks
@@ -15,12 +16,21 @@ from holdfast.bootstrap.logs import log_at_once
 from holdfast.bootstrap.privacy.addresses import addresses_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission, Limits
+from holdfast.ports.catalog import AvailabilityReader, CatalogStore
+from holdfast.ports.engine import SubmitForCallback
+from holdfast.ports.inventory.service import CALL_SECONDS_MAX
 from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
 from holdfast.services.audit.retention import AuditRetention
 from holdfast.services.holds.reaper import Reaper
+from holdfast.services.inventory.availability import RemoteAvailability
+from holdfast.services.inventory.circuit import Circuit
+from holdfast.services.inventory.remote_holds import RemoteHolds
 from holdfast.services.pruner import Keeping, Pruner
 from holdfast.services.waitlist import Promoter
+
+if TYPE_CHECKING:  # slow to load, and only for a remote inventory
+    from holdfast.adapters.inventory.client import HttpInventory
 
 SECONDS_PER_HOUR = 3_600
 SECONDS_PER_DAY = 86_400
@@ -38,6 +48,18 @@ class EngineRoom:
         self.journal = Journal(PostgresAttempts(self.database, self.hashes), log_at_once)
         store = PostgresStore(url, self.addresses)
         self.admission = Admission(store, _limits(settings), [self.journal])
+        self.inventory = _inventory(settings)
+        self.circuit = Circuit()
+        self.remote = None
+        if self.inventory is not None:
+            remote = (self.admission, self.inventory, self.circuit, self.journal.refused)
+            self.remote = RemoteHolds(*remote)
+        # An answer takes no longer: a remote hold passes through the engine twice.
+        self.deadline_seconds = settings.holdfast_deadline_seconds
+        if self.remote is not None:
+            self.deadline_seconds += self.deadline_seconds + ceil(CALL_SECONDS_MAX)
+        # What people and other services submit their commands to.
+        self.submit: SubmitForCallback = self.remote or self.admission
         self.holds = PostgresHolds(self.database, self.addresses)
         self.reaper = Reaper(self.holds, self.admission)
         self.promoter = Promoter(self.holds, self.admission)
@@ -52,10 +74,19 @@ class EngineRoom:
 
     def stop(self) -> None:
         """Stop accepting commands, answer the queued ones, then close the database connections."""
+        if self.remote is not None:
+            self.remote.stop()
         self.admission.stop()
+        if self.inventory is not None:
+            self.inventory.close()
         while self.journal.run_once():
             pass
         self.database.close()
+
+    def availability_of(self, catalog: CatalogStore) -> AvailabilityReader:
+        if self.inventory is None:
+            return catalog
+        return RemoteAvailability(catalog, self.inventory, self.circuit)
 
     @contextmanager
     def running(self) -> Iterator[Self]:
@@ -64,6 +95,14 @@ class EngineRoom:
             yield self
         finally:
             self.stop()
+
+
+def _inventory(settings: Settings) -> "HttpInventory | None":
+    if settings.holdfast_inventory_url is None:
+        return None
+    from holdfast.bootstrap.inventory.client import inventory_of  # noqa: PLC0415
+
+    return inventory_of(settings)
 
 
 def _limits(settings: Settings) -> Limits:

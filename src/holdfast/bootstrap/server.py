@@ -116,7 +116,7 @@ class Server:
 def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
     if settings.holdfast_duties == "none":
         return []
-    return consumer_threads(settings, room.admission, room.database)
+    return consumer_threads(settings, room.submit, room.database)
 
 
 def _secret(settings: Settings) -> str:
@@ -176,11 +176,13 @@ def _container(
     holders: HolderAccess,
     rates: Rates,
 ) -> ApiContainer:
+    catalog = PostgresCatalog(room.database)
     till = DemoPayments(_secret(settings)) if settings.holdfast_payments == "demo" else None
     return ApiContainer(
-        submit=room.admission,
+        submit=room.submit,
         holds=room.holds,
-        catalog=PostgresCatalog(room.database),
+        catalog=catalog,
+        availability=room.availability_of(catalog),
         seats=PostgresSeats(room.database),
         statistics=PostgresStatistics(room.database),
         orders=PostgresOrders(room.database, room.addresses),
@@ -200,6 +202,6 @@ def _container(
         members=PostgresMembers(room.database),
         member_sessions=PostgresMemberSessions(room.database),
         passwords=passwords_of(settings),
-        deadline_seconds=settings.holdfast_deadline_seconds,
+        deadline_seconds=room.deadline_seconds,
         demo_till=till,
     )

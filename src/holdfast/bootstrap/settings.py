@@ -30,6 +30,7 @@ _SCHEMES = {
     "redis_url": ("redis", "rediss"),
     "amqp_url": ("amqp", "amqps"),
     "holdfast_smtp_url": ("smtp", "smtps"),
+    "holdfast_inventory_url": ("http", "https"),
 }
 
 
@@ -75,6 +76,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_smtp_url: str | None = None
     holdfast_mail_from: Annotated[str, Meta(min_length=3)] = "tickets@localhost"
     holdfast_payments: Literal["trust", "demo"] = "trust"
+    holdfast_inventory_url: str | None = None
+    holdfast_inventory_key: Annotated[str, Meta(min_length=16)] | None = None
     holdfast_answers_kept_hours: Annotated[int, Meta(ge=24, le=8760)] = 24
 
     @property
@@ -142,6 +145,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
                 _check_url(variable, text, _SCHEMES[field.name])
     settings = Settings(**values)
     _check_mail(settings)
+    _check_inventory(settings)
     _check_proxies(settings)
     if any(len(each) < SECRET_LENGTH_MIN for each in settings.older_secrets):
         raise SettingsError(
@@ -207,6 +211,11 @@ def _check_proxies(settings: Settings) -> None:
             "HOLDFAST_TRUSTED_PROXIES: must be IP addresses or networks, separated by commas, such"
             " as 10.0.0.0/8, 192.0.2.7"
         ) from None
+
+
+def _check_inventory(settings: Settings) -> None:
+    if settings.holdfast_inventory_url is not None and settings.holdfast_inventory_key is None:
+        raise SettingsError("HOLDFAST_INVENTORY_KEY: must be set with HOLDFAST_INVENTORY_URL")
 
 
 def _check_mail(settings: Settings) -> None:

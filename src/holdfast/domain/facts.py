@@ -299,7 +299,7 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
             payload["expires_at"] = iso(hold.expires_at)
             if hold.remarks.metadata.texts:
                 payload["metadata"] = dict(hold.remarks.metadata.texts)
-        case FactType.HOLD_WAITING:
+        case FactType.HOLD_WAITING | FactType.HOLD_PENDING:
             payload["expires_at"] = iso(hold.expires_at)
         case FactType.HOLD_PROMOTED:
             payload["waiting_since"] = iso(_waiting_since(transition))

@@ -38,6 +38,7 @@ class RefusalCode(StrEnum):
     TOO_MANY_SEATS = "too_many_seats"
     QUANTITY_ABOVE_MAXIMUM = "quantity_above_maximum"
     INSUFFICIENT_INVENTORY = "insufficient_inventory"
+    NOT_WITH_REMOTE_INVENTORY = "not_with_remote_inventory"
     EVENT_NOT_FOUND = "event_not_found"
     SESSION_NOT_FOUND = "session_not_found"
     TICKET_TYPE_NOT_FOUND = "ticket_type_not_found"

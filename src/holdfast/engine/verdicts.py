@@ -13,6 +13,7 @@ from holdfast.domain.group.ledger import Ledger, RecordedAnswer
 from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.group.outcomes import (
     AlreadyConverted,
+    AwaitsInventory,
     CartChanged,
     Decision,
     NeedsMore,
@@ -78,9 +79,10 @@ def decide_one(
             return
         decision = pending.command.decide(ledger)
         body = None
-        # An order made earlier is read by the caller that renders the answer.
+        # An order made earlier is read by the caller that renders the answer, and a pending hold
+        # has no answer yet.
         if pending.render is not None and not isinstance(
-            decision.outcome, NeedsMore | AlreadyConverted
+            decision.outcome, NeedsMore | AlreadyConverted | AwaitsInventory
         ):
             body = pending.render(decision.outcome)
         ledger.apply(

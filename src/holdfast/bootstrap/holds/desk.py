@@ -72,9 +72,9 @@ class HoldDesk:
         return replace(operator_origin(), reason=reason)
 
     def act(self, command: Command) -> Outcome | Refusal:
-        deadline_seconds = self._settings.holdfast_deadline_seconds + _GRACE_SECONDS
+        deadline_seconds = self._room.deadline_seconds + _GRACE_SECONDS
         try:
-            answer = self._room.admission.submit(command).result(deadline_seconds)
+            answer = self._room.submit.submit(command).result(deadline_seconds)
         except TimeoutError:
             raise Unanswered from None
         assert answer.outcome is not None, "commands without an idempotency key have no replays"

@@ -71,7 +71,7 @@ class OrderDesk(HoldDesk):
         report: Callable[[Cleared], None],
     ) -> Cleared | Refusal:
         """End its sale, then release its holds and cancel its orders. Safe to repeat."""
-        origin, submit = self.origin(reason), self._room.admission
+        origin, submit = self.origin(reason), self._room.submit
         editor = CatalogEditor(self._catalog, submit, organization_id, origin, None, _unrendered)
         answer = editor.change_session(session_id, None, None, None, SessionStatus.CANCELLED)
         if isinstance(answer.outcome, Refusal):

@@ -36,6 +36,14 @@ class Placed:
 
 
 @immutable
+class AwaitsInventory:
+    """The hold is pending: the Inventory Service has to be asked for its places."""
+
+    hold: Hold
+    at: datetime
+
+
+@immutable
 class Waiting:
     """On the waitlist. `position` is set only if the hold has just joined; otherwise read it."""
 
@@ -217,6 +225,7 @@ NOTHING_MORE = NeedsMore()
 
 Outcome = (
     Placed
+    | AwaitsInventory
     | Released
     | Extended
     | CheckoutStarted

@@ -8,6 +8,7 @@ from holdfast.domain.holds.due_holds import ExpireHolds, WarnHolds
 from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.release_hold import ReleaseHold
+from holdfast.domain.holds.settle_hold import SettleHold
 from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.record_refund import RecordRefund
@@ -20,6 +21,7 @@ from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 
 COMMANDS: tuple[type[Command], ...] = (
     PlaceHold,
+    SettleHold,
     ReleaseHold,
     ExtendHold,
     ExpireHolds,

@@ -17,6 +17,8 @@ from holdfast.domain.seats.seat import Seat
 
 
 class FactType(StrEnum):
+    HOLD_PENDING = "hold.pending"
+    HOLD_FAILED = "hold.failed"
     HOLD_CREATED = "hold.created"
     HOLD_WAITING = "hold.waiting"
     HOLD_PROMOTED = "hold.promoted"
@@ -49,6 +51,8 @@ class FactType(StrEnum):
 
 
 _FACT_OF_STATUS = {
+    HoldStatus.PENDING: FactType.HOLD_PENDING,
+    HoldStatus.FAILED: FactType.HOLD_FAILED,
     HoldStatus.WAITING: FactType.HOLD_WAITING,
     HoldStatus.ACTIVE: FactType.HOLD_CREATED,
     HoldStatus.EXPIRED: FactType.HOLD_EXPIRED,

@@ -5,6 +5,8 @@
        |         '-----> cancelled        released by its holder or an operator
        '-> expired | cancelled            left the waitlist before its turn
 
+    pending -> active | failed           asks an Inventory Service for its places
+
 An active hold may be extended, and its holder is warned once before it expires. A waiting hold has
 no places yet, only a place on the waitlist; its time starts anew when it is promoted.
 
@@ -46,6 +48,8 @@ NOTES_LENGTH_MAX = 1000
 
 
 class HoldStatus(StrEnum):
+    PENDING = "pending"
+    FAILED = "failed"
     WAITING = "waiting"
     ACTIVE = "active"
     CONVERTED = "converted"
@@ -118,6 +122,11 @@ class Line:
     number: int = 0
     item: CartItem | None = None
     wish: SeatWish | None = None
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it neither draws from a pool here nor has, or waits for, a seat."""
+        return not self.pool_ids and self.seat is None and self.wish is None
 
     def numbered(self, number: int) -> "Line":
         if self.number == number:
@@ -218,6 +227,17 @@ class Hold:
     def is_waiting(self, now: datetime) -> bool:
         return self.status is HoldStatus.WAITING and now < self.expires_at
 
+    def is_pending(self) -> bool:
+        return self.status is HoldStatus.PENDING
+
+    def has_failed(self) -> bool:
+        return self.status is HoldStatus.FAILED
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether an Inventory Service counts its tickets."""
+        return bool(self.lines) and self.lines[0].is_remote
+
     def is_live(self, now: datetime) -> bool:
         """Whether it has its places or waits for them."""
         return self.is_active(now) or self.is_waiting(now)
@@ -264,7 +284,7 @@ class Hold:
 
     def is_over(self) -> bool:
         """Whether it is in a final state."""
-        return self.status not in _WITH_AN_END
+        return self.status not in _UNENDED
 
     def remaining_seconds(self, now: datetime) -> int:
         """Whole seconds left, rounded down to never promise too much; 0 if the hold is not live."""
@@ -276,6 +296,17 @@ class Hold:
         """The status to show: a lapsed hold is expired."""
         is_lapsed = self.status in _WITH_AN_END and now >= self.expires_at
         return HoldStatus.EXPIRED if is_lapsed else self.status
+
+    def activated(self, now: datetime, warning_seconds: int) -> "Hold":
+        """The Inventory Service has reserved its places. Its time has run since it was placed."""
+        assert self.is_pending()
+        warn_at = warning_time(now, self.expires_at, warning_seconds)
+        return self._changed(now, status=HoldStatus.ACTIVE, held_at=now, warn_at=warn_at)
+
+    def failed(self, now: datetime) -> "Hold":
+        """It never got places, as far as we know."""
+        assert self.is_pending()
+        return self._changed(now, status=HoldStatus.FAILED)
 
     def expired(self, now: datetime) -> "Hold":
         assert self.can_expire(now)
@@ -386,7 +417,9 @@ class Hold:
         return Hold(**values | {"version": self.version + 1, "updated_at": now})
 
 
+# The reaper ends these; a pending hold is ended by whoever asks the Inventory Service.
 _WITH_AN_END = frozenset({HoldStatus.WAITING, HoldStatus.ACTIVE})
+_UNENDED = _WITH_AN_END | {HoldStatus.PENDING}
 
 # Three times as fast as `dataclasses.replace`.
 _FIELDS = tuple(each.name for each in fields(Hold) if each.init)

@@ -20,6 +20,7 @@ from holdfast.domain.group.footprint import (
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import (
     NOTHING_MORE,
+    AwaitsInventory,
     Decision,
     NeedsMore,
     Outcome,
@@ -47,6 +48,7 @@ from holdfast.domain.holds.preconditions import (
     refuse_lines,
     refuse_status,
 )
+from holdfast.domain.holds.remote import place_remotely, refuse_remote
 from holdfast.domain.ids import PoolId, SeatId
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.assignment import claim_of, pools_of_alternatives, seat_resources
@@ -127,7 +129,8 @@ def footprint_of(plan: GroupPlan, placement: Placement, learnt: NeedsMore) -> Fo
     proposal = holding = None
     session = plan.survey.sessions.get(placement.session_key)
     if session is not None:
-        required |= _pools(plan, placement, session)
+        if not placement.is_remote:
+            required |= _pools(plan, placement, session)
         if session.has_waitlist:
             required.add(Resource(ResourceKind.WAITLIST, organization_id, placement.session_id))
             required |= {Resource(_POOL, organization_id, each) for each in learnt.pools}
@@ -209,6 +212,7 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
         or (own_hold(ledger, placement) if placement.named_seats else None)
         or placement.over_rate
         or refuse_asks(session, placement.asks, ledger.now)
+        or (refuse_remote(session, placement) if placement.is_remote else None)
     )
     if outcome is not None:
         return Decision(outcome)
@@ -254,6 +258,8 @@ def _place(
     placement: Placement,
     picked: Picked,
 ) -> Decision:
+    if placement.is_remote:
+        return place_remotely(ledger, session, placement)
     if session.has_waitlist and is_behind_queue(ledger, session, placement):
         return wait_or_refuse(ledger, session, placement, refusals.others_are_waiting())
     parts = parts_of(placement)
@@ -294,6 +300,10 @@ def _repeated(existing: Hold, placement: Placement, now: datetime) -> Outcome:
     )
     if not is_same:
         return refusals.idempotency_key_reused()
+    if existing.is_pending() and placement.is_remote:
+        return AwaitsInventory(existing, now)
+    if existing.is_pending() or existing.has_failed():
+        return refusals.invalid_hold_state(existing.status.value)
     again = Waiting if existing.is_waiting(now) else Placed
     return again(existing, at=now, is_repeat=True)
 

@@ -125,6 +125,7 @@ class Placement:
     over_rate: Refusal | None = None
     reach: Reach | None = None  # of the caller's token
     renews: HoldId | None = None  # the cart's expired hold that this one replaces
+    is_remote: bool = False  # its places are those of an Inventory Service
 
     # Computed once, because every step asks for them.
     hold_key: HoldKey = field(init=False)

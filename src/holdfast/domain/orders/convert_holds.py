@@ -184,6 +184,8 @@ def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Ref
         if (
             hold.is_cancelled()
             or hold.is_waiting(ledger.now)
+            or hold.is_pending()
+            or hold.has_failed()
             or _order_of(ledger, hold) is not None
         ):
             return refusals.invalid_hold_state(hold.status.value)
@@ -232,8 +234,8 @@ def _refuse_late(ledger: Ledger, holds: Sequence[Hold]) -> Refusal | None:
 
 
 def _may_be_late(ledger: Ledger, hold: Hold) -> bool:
-    if hold.held_at is None:
-        return False  # it was on the waitlist and never had places
+    if hold.held_at is None or hold.is_remote:
+        return False  # it never had places, or another service has given them away
     offers = ledger.sessions[hold.session_key].offers
     seconds = min(offers[line.ticket_type_id].policy.late_payment_seconds for line in hold.lines)
     return ledger.now < hold.expires_at + timedelta(seconds=seconds)

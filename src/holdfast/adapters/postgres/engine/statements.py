@@ -121,14 +121,21 @@ CROSS JOIN LATERAL (
 # The live holds of a person in a session: by user id if there is one, like Holder.key. If there are
 # too many, waiting holds and carts come first, because their number is limited separately. The
 # index has no ended holds. (Not `status = 'active'`: the planner might read everybody's lapsed
-# holds of the session.)
+# holds of the session.) Pending holds are few, and have an index of their own.
 _LIVE_IN = f"""
-    SELECT id, session_id, quantity, expires_at, status = 'waiting' AS is_waiting, is_cart FROM hold
-    WHERE organization_id = wanted.organization_id AND session_id = {{session}}
-        AND {{of_holder}} AND status IN ('waiting', 'active')
-        AND expires_at > statement_timestamp() - interval '{PROMOTION_SECONDS_MAX} seconds'
-        AND (status = 'waiting' OR expires_at > statement_timestamp())
-    ORDER BY status = 'waiting' OR is_cart DESC LIMIT {HOLDINGS_MAX}
+    SELECT id, session_id, quantity, expires_at, is_waiting, is_cart FROM (
+        SELECT id, session_id, quantity, expires_at, status = 'waiting' AS is_waiting, is_cart
+        FROM hold
+        WHERE organization_id = wanted.organization_id AND session_id = {{session}}
+            AND {{of_holder}} AND status IN ('waiting', 'active')
+            AND expires_at > statement_timestamp() - interval '{PROMOTION_SECONDS_MAX} seconds'
+            AND (status = 'waiting' OR expires_at > statement_timestamp())
+        UNION ALL
+        SELECT id, session_id, quantity, expires_at, false, is_cart FROM hold
+        WHERE organization_id = wanted.organization_id AND session_id = {{session}}
+            AND {{of_holder}} AND status = 'pending' AND expires_at > statement_timestamp()
+    ) unended
+    ORDER BY is_waiting OR is_cart DESC LIMIT {HOLDINGS_MAX}
 """  # noqa: S608
 _BY_EMAIL = "email_key = wanted.name::uuid AND user_id IS NULL"
 _BY_USER = "user_id = wanted.name"

@@ -128,6 +128,21 @@ FROM unnest(%s::uuid[], %s::uuid[]) AS told (organization_id, id)
 WHERE hold.organization_id = told.organization_id AND hold.id = told.id
 """
 
+# For the reconciler: it waits as long as others may need to settle it.
+UPSERT_INVENTORY_TASKS = """
+INSERT INTO inventory_task (organization_id, hold_id, position, since, due_at)
+SELECT organization_id, hold_id, %s::text::xid8, %s,
+    statement_timestamp() + make_interval(secs => seconds)
+FROM unnest(%s::uuid[], %s::uuid[], %s::integer[]) AS task (organization_id, hold_id, seconds)
+ON CONFLICT (organization_id, hold_id) DO UPDATE
+SET position = excluded.position, due_at = excluded.due_at, attempts = 0, problem = NULL
+"""
+DELETE_INVENTORY_TASKS = """
+DELETE FROM inventory_task USING unnest(%s::uuid[], %s::uuid[]) AS done (organization_id, hold_id)
+WHERE inventory_task.organization_id = done.organization_id
+    AND inventory_task.hold_id = done.hold_id
+"""
+
 # The position is the transaction's own number, or that of the last facts of the same holds and
 # seats if higher: a transaction may get its number long before it gets a lock. It is never lower
 # than the transaction's number, so no reader passes it too early.

@@ -19,6 +19,7 @@ from holdfast.adapters.postgres.holds.rows import (
     line_row_with_more,
     new_hold_row,
 )
+from holdfast.adapters.postgres.inventory.task_writes import write_inventory_tasks
 from holdfast.adapters.postgres.orders.rows import (
     changed_order_row,
     checkout_row,
@@ -41,6 +42,9 @@ from holdfast.ports.store import GroupWrites
 TICKETS_PER_STATEMENT = FACTS_PER_STATEMENT = 250
 # PostgreSQL begins to write the holds of larger groups while their facts are prepared.
 WRITTEN_AT_ONCE_MAX = 4
+
+# To a hold that had none before.
+_GIVES_PLACES = {FactType.HOLD_PROMOTED, FactType.HOLD_CREATED}
 
 _TABLE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
@@ -143,6 +147,7 @@ def write_group(
         connection.execute(sql.INSERT_AUDIT, (now, *entries))
     if writes.checkouts or writes.orders:
         _write_orders(connection, writes, addresses)
+    write_inventory_tasks(connection, writes, position)
     if writes.answers:
         _write_answers(connection, writes)
     connection.queue()
@@ -289,7 +294,7 @@ def _with_other_contents(transitions: Sequence[Transition]) -> set[HoldKey]:
     return {
         each.after.key
         for each in transitions
-        if each.changes_lines or each.fact_type is FactType.HOLD_PROMOTED
+        if each.changes_lines or each.fact_type in _GIVES_PLACES
     }
 
 

@@ -46,6 +46,8 @@ from holdfast.entrypoints.admin.mails.resend import resend_link
 from holdfast.entrypoints.admin.waitlist.positions import shown_positions
 
 _COLOUR_OF_STATUS = {
+    HoldStatus.PENDING.value: "primary",
+    HoldStatus.FAILED.value: "danger",
     HoldStatus.WAITING.value: "primary",
     HoldStatus.ACTIVE.value: "info",
     HoldStatus.CONVERTED.value: "success",

@@ -30,6 +30,15 @@ _DONE = (
     *(FactType.ORDER_CANCELLED.value, REFUNDED),
     FactType.NOTICE_REQUESTED.value,
 )
+_WORDS = {
+    FactType.HOLD_PENDING.value: "The Inventory Service was asked for its tickets",
+    FactType.HOLD_FAILED.value: "Ended without its tickets",
+    FactType.HOLD_WAITING.value: "Joined the waitlist",
+    FactType.HOLD_PROMOTED.value: "Promoted from the waitlist",
+    FactType.HOLD_EXPIRING.value: "About to expire",
+    FactType.HOLD_CONVERTED.value: "Paid",
+    FactType.NOTICE_REQUESTED.value: "E-mail sent again",
+}
 _REFUSED = {
     "hold.extend_failed": "Extension refused",
     "hold.release_failed": "Release refused",
@@ -169,32 +178,24 @@ def _starts(facts: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[int]:
 
 
 def _words(happened: Happened) -> str:
+    if happened.type in _WORDS:
+        return _WORDS[happened.type]
     match happened.type:
         case FactType.HOLD_CREATED:
             is_again = "replaces_hold_id" in happened.new
             return "Placed again" if is_again else "Placed"
-        case FactType.HOLD_WAITING:
-            return "Joined the waitlist"
-        case FactType.HOLD_PROMOTED:
-            return "Promoted from the waitlist"
         case FactType.HOLD_EXTENDED:
             return _extended(happened)
         case FactType.HOLD_CHANGED:
             return _changed(happened)
-        case FactType.HOLD_EXPIRING:
-            return "About to expire"
         case FactType.HOLD_EXPIRED:
             return "Ended early as expired" if happened.is_early else "Expired"
         case FactType.HOLD_CANCELLED:
             return _released(happened)
         case FactType.ORDER_CANCELLED:
             return f"{happened.new.get('quantity', 'Some')} of its tickets cancelled"
-        case "order.refunded":
-            return f"Refund of {happened.new.get('quantity', 'some')} of its tickets recorded"
-        case FactType.NOTICE_REQUESTED:
-            return "E-mail sent again"
         case _:
-            return "Paid"
+            return f"Refund of {happened.new.get('quantity', 'some')} of its tickets recorded"
 
 
 def _released(happened: Happened) -> str:

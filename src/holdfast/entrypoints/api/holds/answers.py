@@ -50,7 +50,11 @@ class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
     ) = UNSET
     quantity: Annotated[int, Meta(description="Number of tickets in all lines.")]
     status: Annotated[
-        HoldStatus, Meta(description="`waiting`, `active`, `converted`, `expired` or `cancelled`.")
+        HoldStatus,
+        Meta(
+            description="`active`, `waiting`, `converted`, `expired` or `cancelled`; `pending` or "
+            "`failed` only with an inventory that is another service."
+        ),
     ]
     expires_at: Moment
     created_at: Moment

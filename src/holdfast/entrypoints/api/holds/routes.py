@@ -50,6 +50,8 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
         },
         refusals=(
             _C.INSUFFICIENT_INVENTORY,
+            _C.NOT_WITH_REMOTE_INVENTORY,
+            _C.INVALID_HOLD_STATE,
             _C.INVALID_SESSION,
             _C.INVALID_TICKET_TYPE,
             _C.QUANTITY_ABOVE_MAXIMUM,

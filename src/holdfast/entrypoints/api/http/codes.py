@@ -135,6 +135,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.HOLD_NOT_FOUND: Kind(404, "Hold not found"),
     RefusalCode.CHECKOUT_NOT_FOUND: Kind(404, "Checkout not found"),
     RefusalCode.ORDER_NOT_FOUND: Kind(404, "Order not found"),
+    RefusalCode.NOT_WITH_REMOTE_INVENTORY: Kind(400, "Not with a remote inventory"),
     RefusalCode.INSUFFICIENT_INVENTORY: Kind(409, "Insufficient inventory"),
     RefusalCode.NO_AVAILABLE_SEATS: Kind(409, "No seats available"),
     RefusalCode.BLOCK_AT_CAPACITY: Kind(409, "Block at capacity"),

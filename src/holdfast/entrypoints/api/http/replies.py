@@ -15,6 +15,7 @@ from holdfast.domain.catalog.seat_import import ImportedSeats
 from holdfast.domain.forgetting import Forgotten
 from holdfast.domain.group.outcomes import (
     AlreadyConverted,
+    AwaitsInventory,
     CartChanged,
     CartEmptied,
     CheckoutStarted,
@@ -116,6 +117,7 @@ def answer_of(outcome: AnyOutcome) -> object:
             return changed_answer(outcome)
         case (
             AlreadyConverted()  # the order has to be read
+            | AwaitsInventory()  # settled first
             | ApiKey()
             | Organization()
             | MailText()

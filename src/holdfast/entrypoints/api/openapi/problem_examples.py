@@ -9,6 +9,7 @@ from holdfast.domain import refusals
 from holdfast.domain.access.keys import KEYS_MAX
 from holdfast.domain.access.members import MEMBERS_MAX
 from holdfast.domain.access.rates import Rate
+from holdfast.domain.holds.remote import not_with_remote_inventory
 from holdfast.domain.orders import refusals as of_orders
 from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal
@@ -20,6 +21,7 @@ from holdfast.entrypoints.api.openapi import example_values as sale
 _WITH_VALUES = (
     refusals.quantity_above_maximum(8),
     refusals.insufficient_inventory(1),
+    not_with_remote_inventory("Seats"),
     refusals.capacity_in_use(120),
     refusals.invalid_hold_state("cancelled"),
     refusals.seat_held_by_another_user({"expires_at": "2026-01-15T10:25:00Z", "expires_in": 212}),

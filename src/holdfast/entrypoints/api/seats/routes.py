@@ -34,6 +34,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
             *OF_SALE,
             *OF_SEATS,
             _C.INSUFFICIENT_INVENTORY,
+            _C.NOT_WITH_REMOTE_INVENTORY,
             _C.INVALID_TICKET_TYPE,
             *OF_HOLDER,
             _C.OTHERS_ARE_WAITING,

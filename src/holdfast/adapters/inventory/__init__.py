@@ -1,0 +1,1 @@
+"""The Inventory Service over HTTP."""

@@ -1,0 +1,1 @@
+"""The inventory that is another service, as far as it is kept in the database."""

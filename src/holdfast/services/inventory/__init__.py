@@ -1,0 +1,1 @@
+"""Holds in front of an inventory that is another service."""
