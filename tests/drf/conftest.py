@@ -22,11 +22,11 @@ def shop(
 
 
 @pytest.fixture(scope="package")
-def remote_shop(
+def shop_of_server(
     server: RunningServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningShop]:
     """Against the server."""
-    directory = tmp_path_factory.mktemp("remote-shop")
+    directory = tmp_path_factory.mktemp("shop-of-server")
     with new_shop(server, directory, against(server.base_url)) as running:
         yield running
 

@@ -13,7 +13,7 @@ from tests.support.platform import Json, Platform, new_platform
 JSON = "application/json"
 
 
-@pytest.fixture(params=["shop", "remote_shop"])
+@pytest.fixture(params=["shop", "shop_of_server"])
 def either(request: pytest.FixtureRequest) -> RunningShop:
     found: RunningShop = request.getfixturevalue(request.param)
     return found

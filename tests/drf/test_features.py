@@ -18,7 +18,7 @@ from tests.features.scene import Scene
 
 for module in (
     conftest,
-    # test_remote has a scenario of its own for a Holdfast that is away.
+    # test_server_away has cases of its own.
     test_ticket_holds,
     test_conversion,
     test_checkout,

@@ -83,9 +83,9 @@ class _Current:
 
 def _new_backend(wanted: Conf) -> Backend:
     if wanted.server_url is not None:
-        from holdfast.entrypoints.drf.backends.remote import RemoteServer  # noqa: PLC0415
+        from holdfast.entrypoints.drf.backends.server import HoldfastServer  # noqa: PLC0415
 
-        return RemoteServer(wanted.server_url, wanted.timeout_seconds)
+        return HoldfastServer(wanted.server_url, wanted.timeout_seconds)
     from holdfast.entrypoints.drf.backends.in_process import InProcessEngine  # noqa: PLC0415
 
     assert wanted.in_process is not None

@@ -44,7 +44,7 @@ class InProcessEngine:
         self._server = Server(settings)
         self._api = create_api(self._server.container, tarpit=_NoTarpit())
         # The engine and the reads give up first.
-        self._bound_seconds = settings.holdfast_deadline_seconds + 2 * GRACE_SECONDS
+        self._bound_seconds = self._server.container.deadline_seconds + 2 * GRACE_SECONDS
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="holdfast-api", daemon=True

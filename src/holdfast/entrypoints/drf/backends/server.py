@@ -32,7 +32,7 @@ _OF_CONNECTION = frozenset(
 _log = structlog.get_logger("holdfast.drf")
 
 
-class RemoteServer:
+class HoldfastServer:
     """One pool of connections for all threads. Nothing is sent twice: a client that wants to try
     again does so with an Idempotency-Key."""
 

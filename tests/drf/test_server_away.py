@@ -12,7 +12,7 @@ from holdfast.domain.refusals import service_unavailable
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.problems import Problem
 from holdfast.entrypoints.drf.backends.backend import new_call
-from holdfast.entrypoints.drf.backends.remote import RemoteServer
+from holdfast.entrypoints.drf.backends.server import HoldfastServer
 from tests.support.platform import new_platform
 from tests.support.servers import RunningServer, free_port
 
@@ -64,8 +64,8 @@ def assert_refused(url: str) -> None:
 
 
 @contextmanager
-def closing_server(url: str) -> Iterator[RemoteServer]:
-    server = RemoteServer(url, TIMEOUT_SECONDS)
+def closing_server(url: str) -> Iterator[HoldfastServer]:
+    server = HoldfastServer(url, TIMEOUT_SECONDS)
     try:
         yield server
     finally:
@@ -98,20 +98,20 @@ def test_an_answer_that_is_not_ours(answer: bytes) -> None:
 
 def test_a_credential_is_asked_about_once(server: RunningServer) -> None:
     platform = new_platform(server.base_url, server.database_url)
-    with closing_server(server.base_url) as remote:
-        remote.authenticate(asked(platform.secret_key))
+    with closing_server(server.base_url) as asking:
+        asking.authenticate(asked(platform.secret_key))
         # The server is not asked again: nothing listens at the other address.
-        remote._client.base_url = f"http://127.0.0.1:{free_port()}"
-        remote.authenticate(asked(platform.secret_key))
+        asking._client.base_url = f"http://127.0.0.1:{free_port()}"
+        asking.authenticate(asked(platform.secret_key))
         with pytest.raises(Problem):
-            remote.authenticate(asked())
+            asking.authenticate(asked())
 
 
 def test_a_wrong_credential_is_refused_in_the_servers_words(server: RunningServer) -> None:
-    with closing_server(server.base_url) as remote:
+    with closing_server(server.base_url) as asking:
         for _ in range(2):
             with pytest.raises(Problem) as refused:
-                remote.authenticate(asked())
+                asking.authenticate(asked())
             reply = refused.value.reply("id")
             assert (reply.status, refused.value.message) == (401, "The secret key is not valid")
             assert any(name == b"www-authenticate" for name, _ in reply.headers)
