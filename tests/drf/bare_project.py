@@ -9,7 +9,6 @@ from typing import Any
 
 import django
 from django.conf import settings
-from django.http import HttpResponse
 from django.test import Client
 
 CONFIGURED = json.loads(sys.argv[1])
@@ -23,7 +22,7 @@ class Caller:
     def __init__(self, secret: str) -> None:
         self._client = Client(headers={"Authorization": f"Bearer {secret}"})
 
-    def place(self, **body: Any) -> HttpResponse:
+    def place(self, **body: Any) -> Any:
         sent = json.dumps(CONFIGURED["body"] | body)
         return self._client.post("/holds", sent, content_type="application/json")
 

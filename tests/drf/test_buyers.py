@@ -8,7 +8,7 @@ import pytest
 
 from tests.drf.shops import RunningShop
 from tests.e2e.answers import first_error, placed, problem_of
-from tests.support.platform import Json, Platform, new_platform
+from tests.support.platform import Json, Platform, new_platform, sent
 
 JSON = "application/json"
 
@@ -69,10 +69,7 @@ def test_the_holder_is_the_projects_user(either: RunningShop, ada: httpx.Client)
     """The server finds the hold by the primary key and by the address."""
     hold = placed(ada.post("/api/holds", json=wanted(either)))
     server = either.platform.client
-    for query in (
-        {"params": {"user_id": "1"}},
-        {"headers": {"X-Customer-Email": "ada@example.com"}},
-    ):
+    for query in (sent(user_id="1"), sent(customer_email="ada@example.com")):
         found = server.get("/api/holds", **query).json()["data"]
         assert hold["hold_id"] in [each["hold_id"] for each in found]
     assert ada.delete(f"/api/holds/{hold['hold_id']}").status_code == 200

@@ -87,4 +87,11 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "HoldStatus": "holdfast.domain.holds.hold.HoldStatus",
+        "OrderStatus": "holdfast.domain.orders.order.OrderStatus",
+        "TicketStatus": "holdfast.entrypoints.api.orders.answers.TicketStatus",
+        "CartStatus": "holdfast.entrypoints.api.carts.answers.CartStatus",
+    },
 }

@@ -8,7 +8,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
-from holdfast.entrypoints.api.http.codes import KINDS
+from holdfast.entrypoints.api.http.codes import KINDS, ProblemCode
 from holdfast.entrypoints.api.http.fields import HEADER_OF_FIELD
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.openapi.document import route_codes
@@ -17,6 +17,9 @@ from holdfast.entrypoints.api.openapi.schemas import parameter_schemas
 from holdfast.entrypoints.drf.serializers import ProblemSerializer, serializer_of
 
 _JSON, _PROBLEM = "application/json", "application/problem+json"
+# Said elsewhere, or not in OpenAPI 3.0.
+_OF_PARAMETER = {"description", "examples"}
+_CSRF = ProblemCode.CSRF_FAILED
 _NAME = re.compile(r"\{(\w+)\}")
 _IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
@@ -45,6 +48,10 @@ class RouteSchema(AutoSchema):
     def get_tags(self) -> list[str]:
         return [self._route.path.split("/")[2]]
 
+    def map_parsers(self) -> list[str]:
+        """The parser takes other media types only to refuse them."""
+        return [_JSON]
+
     def get_override_parameters(self) -> list[Any]:
         route = self._route
         parameters = [_path_parameter(route, name) for name in _NAME.findall(route.path)]
@@ -67,7 +74,8 @@ class RouteSchema(AutoSchema):
             for status, meaning in {route.status: route.returns, **route.also}.items()
         }
         codes: dict[int, list[str]] = {}
-        for code in route_codes(route):
+        own = (ProblemCode.PERMISSION_DENIED, *((_CSRF,) if route.is_unsafe else ()))
+        for code in (*route_codes(route), *own):
             codes.setdefault(KINDS[code].status, []).append(f"`{code.value}`")
         for status, named in codes.items():
             found[status, _PROBLEM] = OpenApiResponse(ProblemSerializer, ", ".join(named))
@@ -112,7 +120,7 @@ def _search_parameter(name: str, schema: dict[str, Any]) -> OpenApiParameter:
     header = HEADER_OF_FIELD.get(name)
     return OpenApiParameter(
         header or name,
-        {key: value for key, value in schema.items() if key != "description"},
+        {key: value for key, value in schema.items() if key not in _OF_PARAMETER},
         OpenApiParameter.HEADER if header else OpenApiParameter.QUERY,
         description=schema["description"],
     )

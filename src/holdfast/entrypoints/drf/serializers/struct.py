@@ -120,7 +120,8 @@ def _made(expected: _Expected, options: dict[str, Any]) -> AnyField:
             text = fields.EmailField if is_email else fields.CharField
             return text(**limits, **options)
         case inspect.EnumType():
-            return fields.ChoiceField([each.value for each in kind.cls], **options)
+            # As drf-spectacular reads the enums that ENUM_NAME_OVERRIDES names.
+            return fields.ChoiceField([(each.value, each.name) for each in kind.cls], **options)
     return _SIMPLE[type(kind)](**options)
 
 
