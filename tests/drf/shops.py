@@ -58,8 +58,9 @@ class RunningShop:
     def log(self) -> str:
         return (self.directory / "log").read_text(errors="replace")
 
-    def start(self) -> Self:
-        environment = {
+    @property
+    def variables(self) -> dict[str, str]:
+        variables = {
             **own_environment(),
             "SHOP_DATABASE": str(self.directory / "shop.sqlite3"),
             "SHOP_HOLDFAST_KEY": self.platform.secret_key,
@@ -67,7 +68,11 @@ class RunningShop:
             "SHOP_DEBUG": "no",
             **self.environment,
         }
-        environment.pop("DJANGO_SETTINGS_MODULE", None)
+        variables.pop("DJANGO_SETTINGS_MODULE", None)
+        return variables
+
+    def start(self) -> Self:
+        environment = self.variables
         self.manage("prepare", environment).wait()
         address = f"127.0.0.1:{self.port}"
         self.process = self.manage("runserver", environment, "--noreload", "--insecure", address)
