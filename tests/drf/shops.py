@@ -18,7 +18,16 @@ from tests.support.databases import own_environment, server_url
 from tests.support.platform import Platform, Sale
 from tests.support.servers import INSTALLATION_SECRET, ROOT, START_TIMEOUT_SECONDS, free_port
 
-MANAGE = ROOT / "examples" / "django_shop" / "manage.py"
+PROJECT = ROOT / "examples" / "django_shop"
+# Both commands in one process, which starts twice as fast.
+SERVE = """
+import sys
+from django import setup
+from django.core.management import call_command
+setup()
+call_command("prepare")
+call_command("runserver", sys.argv[1], use_reloader=False, insecure_serving=True)
+"""
 PASSWORD = "harbour"
 
 
@@ -60,22 +69,18 @@ class RunningShop:
 
     @property
     def variables(self) -> dict[str, str]:
-        variables = {
+        return {
             **own_environment(),
             "SHOP_DATABASE": str(self.directory / "shop.sqlite3"),
             "SHOP_HOLDFAST_KEY": self.platform.secret_key,
             "SHOP_SESSION_ID": self.sale.session_id,
             "SHOP_DEBUG": "no",
+            "DJANGO_SETTINGS_MODULE": "project.settings",
             **self.environment,
         }
-        variables.pop("DJANGO_SETTINGS_MODULE", None)
-        return variables
 
     def start(self) -> Self:
-        environment = self.variables
-        self.manage("prepare", environment).wait()
-        address = f"127.0.0.1:{self.port}"
-        self.process = self.manage("runserver", environment, "--noreload", "--insecure", address)
+        self.process = self._run("-c", SERVE, f"127.0.0.1:{self.port}")
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             assert self.process.poll() is None, self.log
@@ -87,13 +92,15 @@ class RunningShop:
                 return self
         raise AssertionError(self.log)
 
-    def manage(
-        self, command: str, environment: Mapping[str, str], *arguments: str
-    ) -> "subprocess.Popen[bytes]":
+    def manage(self, *arguments: str) -> "subprocess.Popen[bytes]":
+        return self._run(str(PROJECT / "manage.py"), *arguments)
+
+    def _run(self, *arguments: str) -> "subprocess.Popen[bytes]":
         with (self.directory / "log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, str(MANAGE), command, *arguments],
-                env=environment,
+                [sys.executable, *arguments],
+                env=self.variables,
+                cwd=PROJECT,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -231,7 +231,7 @@ def test_the_request_id_is_one_for_shop_and_engine(either: RunningShop, ada: htt
 def test_the_schema_has_every_route_and_no_warning(shop: RunningShop, tmp_path: Path) -> None:
     file = tmp_path / "schema.json"
     options = ("--validate", "--fail-on-warn", "--format", "openapi-json", "--file", str(file))
-    assert shop.manage("spectacular", shop.variables, *options).wait() == 0, shop.log
+    assert shop.manage("spectacular", *options).wait() == 0, shop.log
     document = json.loads(file.read_text())
     operations = {
         f"{method.upper()} {path}": operation

@@ -1,6 +1,7 @@
 """The project's users as holders. Each acts with a holder token, so Holdfast itself keeps them to
 their own holds. The token stays in this process."""
 
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -56,6 +57,11 @@ class HolderTokens:
             OrderedDict()
         )
 
+    def forget(self) -> None:
+        """In a forked child: another thread of the parent may have had the lock."""
+        self._lock = threading.Lock()
+        self._tokens.clear()
+
     def token_of(self, user: Any, refused: str | None = None) -> str:
         """Another one than `refused`. Raises a Problem if there is none."""
         holder = conf().holder(user)
@@ -86,6 +92,7 @@ def _issued(holder: Mapping[str, str]) -> str:
 
 
 _tokens = HolderTokens()
+os.register_at_fork(after_in_child=_tokens.forget)
 
 
 def send_for_user(user: Any, call_with: Callable[[str], Call]) -> Reply:

@@ -77,8 +77,10 @@ class _Current:
             started[1].stop()
 
     def forget(self) -> None:
-        """In a forked child: the parent's threads and connections are not ours."""
-        self.__init__()  # type: ignore[misc]
+        """In a forked child: the parent's threads and connections are not ours, and another of its
+        threads may have had the lock."""
+        self._lock = threading.Lock()
+        self._started = None
 
 
 def _new_backend(wanted: Conf) -> Backend:
