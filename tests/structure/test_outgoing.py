@@ -1,5 +1,6 @@
-"""Holdfast fetches no URL that a caller sends. The HTTP clients are that of the Inventory Service,
-whose URL the operator sets, and that of `holdfast inventory-check`, which no server loads."""
+"""Holdfast fetches no URL that a caller sends. The HTTP clients are those of the Inventory Service
+and of a Holdfast server, whose URLs the operator sets, and that of `holdfast inventory-check`,
+which no server loads."""
 
 import ast
 from collections.abc import Iterator
@@ -27,12 +28,13 @@ def clients_in(source: str) -> set[str]:
     }
 
 
-def test_only_the_clients_of_an_inventory_import_an_http_client() -> None:
+def test_only_clients_of_configured_services_import_an_http_client() -> None:
     found = {str(path.relative_to(SOURCES)): clients_in(path.read_text()) for path in MODULES}
     assert len(found) > 100
     with_client = {path: clients for path, clients in found.items() if clients}
     assert with_client == {
         "adapters/inventory/client.py": {"httpx"},
+        "entrypoints/drf/backends/server.py": {"httpx"},
         "entrypoints/inventory/conformance/probe.py": {"httpx"},
     }
 
