@@ -244,7 +244,7 @@ def _handler(service: InventoryService) -> type[BaseHTTPRequestHandler]:
             except OSError:
                 self.close_connection = True  # the caller has given up, or was killed
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *_: Any) -> None:
             """The tests look at `calls`."""
 
     return Handler
