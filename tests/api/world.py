@@ -553,6 +553,7 @@ class World:
             submit=self.engine,
             holds=self.store,
             catalog=self.catalog,
+            availability=self.catalog,
             seats=seats or StubSeats(),
             statistics=StubStatistics(),
             orders=KeptOrders(self.store),

@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.ports.inventory import InventoryUnavailable
-from holdfast.ports.reconciliation import Compared
+from holdfast.ports.inventory.reconciliation import Compared
+from holdfast.ports.inventory.service import InventoryUnavailable
 from holdfast.services.inventory.agreement import Step
 from holdfast.services.inventory.comparison import Extent, Finding
 from tests.reconciler.pair import Pair

@@ -145,7 +145,9 @@ def test_a_sale_is_committed_after_the_service_was_down(layout: Layout) -> None:
     assert (refused.status_code, refused.json()["error"]) == (503, "service_unavailable")
     layout.service.is_down = False
     layout.agree(hold_id, "converted", "committed")
-    cancelled = layout.platform.client.post(f"/api/orders/{order_id}/cancel", json={"reason": "ill"})
+    cancelled = layout.platform.client.post(
+        f"/api/orders/{order_id}/cancel", json={"reason": "ill"}
+    )
     assert cancelled.status_code == 200, cancelled.text
     wait_until(lambda: layout.service.lines(hold_id) == {}, "the tickets are for sale again")
     layout.agree(hold_id, "converted", "committed")

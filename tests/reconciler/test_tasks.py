@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.adapters.postgres.inventory import statements
 from holdfast.adapters.postgres.inventory.tasks import PostgresInventoryTasks
-from holdfast.ports.inventory import SECONDS_TO_SETTLE, SECONDS_TO_TELL
-from holdfast.ports.reconciliation import InventoryTask
+from holdfast.ports.inventory.reconciliation import InventoryTask
+from holdfast.ports.inventory.service import SECONDS_TO_SETTLE, SECONDS_TO_TELL
 from holdfast.services.inventory.reconciler import LEASE_SECONDS
 from tests.contract.asking import cancelled
 from tests.reconciler.pair import Pair

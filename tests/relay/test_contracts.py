@@ -16,10 +16,12 @@ from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.mails.requests import PostgresMailRequests
 from holdfast.domain.group.transitions import FactType
 from holdfast.domain.holds.hold import Hold, Remarks
+from holdfast.domain.holds.settle_hold import SettleHold
 from holdfast.domain.ids import OrderId
 from holdfast.domain.mails.kinds import MailKind
 from holdfast.domain.mails.resend import MailRequest
 from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
+from holdfast.domain.refusals import insufficient_inventory
 from holdfast.domain.values import Holder, Metadata
 from holdfast.ports.facts.log import Message
 from holdfast.services.facts.envelope import SCHEMA
@@ -142,6 +144,7 @@ def test_every_published_message_fits_its_contract(stage: Stage) -> None:
     _standing_life(stage)
     _seated_life(stage)
     _short_life(stage)
+    _life_with_a_remote_inventory(stage)
     _life_in_a_cart(stage)
     _life_on_the_waitlist(stage)
     change_catalog(stage.url, stage.venue.organization_id)
@@ -220,6 +223,20 @@ def _short_life(stage: Stage) -> None:
     seated = placed(stage.engine, venue.seats("Stalls A 1"))
     stage.world.let_pass(venue, 601)
     stage.ask(venue.expire(hold.id, seated.id))
+
+
+def _life_with_a_remote_inventory(stage: Stage) -> None:
+    """With one line and with two: one gets its tickets, the other does not."""
+    venue = stage.venue
+    for asks, refusal in (
+        ((("standing", 1),), None),
+        ((("standing", 1), ("standing", 2)), insufficient_inventory(0)),
+    ):
+        hold = replace(venue.place(*asks), is_remote=True)
+        stage.ask(hold)
+        stage.engine.submit(SettleHold(hold.organization_id, hold.hold_id, ORIGIN, refusal)).result(
+            60
+        )
 
 
 def _life_in_a_cart(stage: Stage) -> None:

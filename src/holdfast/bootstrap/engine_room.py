@@ -16,20 +16,23 @@ from holdfast.bootstrap.logs import log_at_once
 from holdfast.bootstrap.privacy.addresses import addresses_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission, Limits
+from holdfast.ports.catalog import AvailabilityReader, CatalogStore
 from holdfast.ports.engine import SubmitForCallback
-from holdfast.ports.inventory import CALL_SECONDS_MAX
+from holdfast.ports.inventory.service import CALL_SECONDS_MAX
 from holdfast.ports.privacy.addresses import Addresses
 from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
 from holdfast.services.audit.retention import AuditRetention
 from holdfast.services.holds.reaper import Reaper
+from holdfast.services.inventory.availability import RemoteAvailability
 from holdfast.services.inventory.circuit import Circuit
 from holdfast.services.inventory.remote_holds import RemoteHolds
 from holdfast.services.pruner import Keeping, Pruner
 from holdfast.services.waitlist import Promoter
 
-if TYPE_CHECKING:
-    from holdfast.bootstrap.reconciliation import Reconciliation
+if TYPE_CHECKING:  # slow to load, and only for a remote inventory
+    from holdfast.adapters.inventory.client import HttpInventory
+    from holdfast.bootstrap.inventory.reconciliation import Reconciliation
 
 SECONDS_PER_HOUR = 3_600
 SECONDS_PER_DAY = 86_400
@@ -47,7 +50,12 @@ class EngineRoom:
         self.journal = Journal(PostgresAttempts(self.database, self.hashes), log_at_once)
         store = PostgresStore(url, self.addresses)
         self.admission = Admission(store, _limits(settings), [self.journal])
-        self.remote = _remote(settings, self.admission, self.journal)
+        self.inventory = _inventory(settings)
+        self.circuit = Circuit()
+        self.remote = None
+        if self.inventory is not None:
+            remote = (self.admission, self.inventory, self.circuit, self.journal.refused)
+            self.remote = RemoteHolds(*remote)
         # An answer takes no longer: a remote hold passes through the engine twice.
         self.deadline_seconds = settings.holdfast_deadline_seconds
         if self.remote is not None:
@@ -76,9 +84,16 @@ class EngineRoom:
         self.admission.stop()
         if self.reconciliation is not None:
             self.reconciliation.stop()
+        if self.inventory is not None:
+            self.inventory.close()
         while self.journal.run_once():
             pass
         self.database.close()
+
+    def availability_of(self, catalog: CatalogStore) -> AvailabilityReader:
+        if self.inventory is None:
+            return catalog
+        return RemoteAvailability(catalog, self.inventory, self.circuit)
 
     @contextmanager
     def running(self) -> Iterator[Self]:
@@ -89,12 +104,12 @@ class EngineRoom:
             self.stop()
 
 
-def _remote(settings: Settings, admission: Admission, journal: Journal) -> RemoteHolds | None:
+def _inventory(settings: Settings) -> "HttpInventory | None":
     if settings.holdfast_inventory_url is None:
         return None
-    from holdfast.bootstrap.inventory import inventory_of  # noqa: PLC0415
+    from holdfast.bootstrap.inventory.client import inventory_of  # noqa: PLC0415
 
-    return RemoteHolds(admission, inventory_of(settings), Circuit(), journal.refused)
+    return inventory_of(settings)
 
 
 def _reconciliation(
@@ -102,7 +117,7 @@ def _reconciliation(
 ) -> "Reconciliation | None":
     if settings.holdfast_inventory_url is None:
         return None
-    from holdfast.bootstrap.reconciliation import Reconciliation  # noqa: PLC0415
+    from holdfast.bootstrap.inventory.reconciliation import Reconciliation  # noqa: PLC0415
 
     return Reconciliation(settings, admission, addresses)
 

@@ -176,11 +176,13 @@ def _container(
     holders: HolderAccess,
     rates: Rates,
 ) -> ApiContainer:
+    catalog = PostgresCatalog(room.database)
     till = DemoPayments(_secret(settings)) if settings.holdfast_payments == "demo" else None
     return ApiContainer(
         submit=room.submit,
         holds=room.holds,
-        catalog=PostgresCatalog(room.database),
+        catalog=catalog,
+        availability=room.availability_of(catalog),
         seats=PostgresSeats(room.database),
         statistics=PostgresStatistics(room.database),
         orders=PostgresOrders(room.database, room.addresses),

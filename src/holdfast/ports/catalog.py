@@ -60,7 +60,15 @@ class EventFilter:
     created_before: datetime | None = None
 
 
-class CatalogStore(Protocol):
+class AvailabilityReader(Protocol):
+    """Blocks, and may raise a StoreError."""
+
+    def availability(
+        self, organization_id: OrganizationId, session_id: SessionId
+    ) -> SessionAvailability | None: ...
+
+
+class CatalogStore(AvailabilityReader, Protocol):
     """Every call may raise StoreUnavailable or another StoreError. It blocks, so don't call it on
     an event loop."""
 
@@ -109,7 +117,3 @@ class CatalogStore(Protocol):
     def blocks(
         self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
     ) -> Page[Block]: ...
-
-    def availability(
-        self, organization_id: OrganizationId, session_id: SessionId
-    ) -> SessionAvailability | None: ...

@@ -7,7 +7,7 @@ from holdfast.ports.access import KeyStore
 from holdfast.ports.audit.attempts import AttemptJournal
 from holdfast.ports.audit.exports import ExportLog
 from holdfast.ports.audit.reader import AuditReader
-from holdfast.ports.catalog import CatalogStore
+from holdfast.ports.catalog import AvailabilityReader, CatalogStore
 from holdfast.ports.engine import SubmitForCallback
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
@@ -36,6 +36,7 @@ class ApiContainer:
     submit: SubmitForCallback
     holds: HoldReader
     catalog: CatalogStore
+    availability: AvailabilityReader
     seats: SeatReader
     statistics: SaleStatisticsReader
     orders: OrderReader

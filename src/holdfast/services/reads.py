@@ -11,7 +11,7 @@ from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.access import KeyStore
-from holdfast.ports.catalog import CatalogStore
+from holdfast.ports.catalog import AvailabilityReader, CatalogStore
 from holdfast.ports.holds import HoldReader, SeenHold, SeenPlace
 from holdfast.ports.mails.templates import MailTemplateStore
 from holdfast.ports.members import MemberStore
@@ -72,7 +72,7 @@ session_map = lookup_of(SeatReader.session_map, refusals.session_not_found)
 map_state = lookup_of(SeatReader.map_state, refusals.session_not_found)
 seat_changes = lookup_of(SeatReader.seat_changes, refusals.session_not_found)
 occupancy = lookup_of(SeatReader.occupancy, refusals.event_not_found)
-availability = lookup_of(CatalogStore.availability, refusals.session_not_found)
+availability = lookup_of(AvailabilityReader.availability, refusals.session_not_found)
 event = lookup_of(CatalogStore.event, refusals.event_not_found)
 events = query_of(CatalogStore.events)
 session = lookup_of(CatalogStore.session, refusals.session_not_found)

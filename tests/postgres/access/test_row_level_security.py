@@ -2,6 +2,7 @@
 still sees nothing of another."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from uuid import uuid4
 
 import psycopg
@@ -14,7 +15,13 @@ from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.orders import statements as order_statements
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.domain.group.origin import IdempotencyKey, Receipt
-from holdfast.domain.group.outcomes import CheckoutStarted, Converted, Placed, Released
+from holdfast.domain.group.outcomes import (
+    AwaitsInventory,
+    CheckoutStarted,
+    Converted,
+    Placed,
+    Released,
+)
 from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.orders.order import Order
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
@@ -38,6 +45,7 @@ TABLES = (
     "seat",
     "hold",
     "hold_line",
+    "inventory_task",
     "waitlist",
     "waiting_line",
     "waiting_place",
@@ -70,6 +78,8 @@ class Neighbours:
         self.my_order, self.their_order = self._order(self.mine), self._order(self.theirs)
         self._let_wait(self.my_hold)
         self._let_wait(self.their_hold)
+        self._ask_inventory(self.mine)
+        self._ask_inventory(self.theirs)
         self._revoke_tokens()
         self._write_mails()
         self.my_people, self.their_people = self._hire(self.mine), self._hire(self.theirs)
@@ -94,6 +104,10 @@ class Neighbours:
         outcome = self.engine.submit(command, lambda _: b"answer").result(60).outcome
         assert isinstance(outcome, Converted)
         return outcome.order
+
+    def _ask_inventory(self, venue: Venue) -> None:
+        intent = replace(venue.place(("standing", 1)), is_remote=True)
+        assert isinstance(self.engine.submit(intent).result(60).outcome, AwaitsInventory)
 
     def _let_wait(self, hold: Hold) -> None:
         """Insert a queue and a place in it."""
@@ -199,7 +213,7 @@ def test_an_organization_sees_only_its_own_rows(neighbours: Neighbours) -> None:
             query = f"SELECT DISTINCT organization_id FROM {table}"
             seen = {row[0] for row in connection.execute(query.encode())}
             assert seen == {neighbours.mine.organization_id}, table
-        assert connection.execute("SELECT count(*) FROM hold").fetchone() == (2,)
+        assert connection.execute("SELECT count(*) FROM hold").fetchone() == (3,)
 
 
 def test_an_organization_sees_only_its_own_people(neighbours: Neighbours) -> None:
@@ -354,7 +368,7 @@ def test_reading_holds_without_filters_shows_only_your_own(
     database.close()
     assert (found is None) is is_guarded
     # Without a filter the list has every row that the database lets through.
-    assert len(listed) == (2 if is_guarded else 4)
+    assert len(listed) == (3 if is_guarded else 6)
 
 
 @pytest.mark.parametrize("is_guarded", [True, False])

@@ -13,7 +13,7 @@ import msgspec
 from holdfast.domain import refusals
 from holdfast.domain.ids import HoldId, SessionId, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.inventory import (
+from holdfast.ports.inventory.service import (
     CALL_SECONDS_MAX,
     InventoryConflict,
     InventoryUnavailable,

@@ -123,6 +123,11 @@ class Line:
     item: CartItem | None = None
     wish: SeatWish | None = None
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether it neither draws from a pool here nor has, or waits for, a seat."""
+        return not self.pool_ids and self.seat is None and self.wish is None
+
     def numbered(self, number: int) -> "Line":
         if self.number == number:
             return self
@@ -230,8 +235,8 @@ class Hold:
 
     @property
     def is_remote(self) -> bool:
-        """Whether its places are those of an Inventory Service: it draws from no pool here."""
-        return bool(self.lines) and not self.lines[0].pool_ids
+        """Whether an Inventory Service counts its tickets."""
+        return bool(self.lines) and self.lines[0].is_remote
 
     def is_live(self, now: datetime) -> bool:
         """Whether it has its places or waits for them."""

@@ -184,6 +184,8 @@ def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Ref
         if (
             hold.is_cancelled()
             or hold.is_waiting(ledger.now)
+            or hold.is_pending()
+            or hold.has_failed()
             or _order_of(ledger, hold) is not None
         ):
             return refusals.invalid_hold_state(hold.status.value)

@@ -80,7 +80,9 @@ class Api(Edge):
             ),
             availabilities=FreshLookups(
                 self._reads.run_by_key,
-                partial(shared_reply, reads.availability, container.catalog, availability_answer),
+                partial(
+                    shared_reply, reads.availability, container.availability, availability_answer
+                ),
                 turns,
                 size_of,
             ),

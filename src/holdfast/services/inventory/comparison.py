@@ -17,7 +17,14 @@ import structlog
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.domain.immutable import immutable
-from holdfast.ports.inventory import (
+from holdfast.ports.inventory.reconciliation import (
+    Compared,
+    Comparisons,
+    InventoryTasks,
+    OurSide,
+    OurSides,
+)
+from holdfast.ports.inventory.service import (
     Inventory,
     InventoryConflict,
     InventoryUnavailable,
@@ -25,13 +32,6 @@ from holdfast.ports.inventory import (
     ReservationStatus,
 )
 from holdfast.ports.paging import Cursor
-from holdfast.ports.reconciliation import (
-    Compared,
-    Comparisons,
-    InventoryTasks,
-    OurSide,
-    OurSides,
-)
 from holdfast.ports.store import StoreError
 from holdfast.services.inventory.agreement import Step, remedy_for
 from holdfast.services.inventory.mending import Look, Mender, NotMended

@@ -27,7 +27,7 @@ from holdfast.domain.holds.settle_hold import SettleHold
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.engine import Answer, Deliver, Render, SubmitForCallback
-from holdfast.ports.inventory import (
+from holdfast.ports.inventory.service import (
     Inventory,
     InventoryConflict,
     InventoryUnavailable,

@@ -10,7 +10,7 @@ from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey
 from holdfast.domain.orders.cancellation import Cancellation
-from holdfast.ports.inventory import SECONDS_TO_SETTLE, SECONDS_TO_TELL
+from holdfast.ports.inventory.service import SECONDS_TO_SETTLE, SECONDS_TO_TELL
 from holdfast.ports.store import GroupWrites
 
 
@@ -33,9 +33,11 @@ def write_inventory_tasks(connection: Statements, writes: GroupWrites, position:
 
 
 def _remote_transitions(writes: GroupWrites) -> list[Transition]:
-    """As Hold.is_remote, without a call for each hold of a group."""
+    """Nearly all holds draw from a pool: this costs them no call."""
     return [
-        each for each in writes.transitions if (lines := each.after.lines) and not lines[0].pool_ids
+        each
+        for each in writes.transitions
+        if (lines := each.after.lines) and not lines[0].pool_ids and lines[0].is_remote
     ]
 
 

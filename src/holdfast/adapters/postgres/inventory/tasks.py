@@ -7,7 +7,7 @@ from holdfast.adapters.postgres.engine.rows import ids_array
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.inventory import statements as sql
 from holdfast.domain.ids import HoldId, OrganizationId
-from holdfast.ports.reconciliation import (
+from holdfast.ports.inventory.reconciliation import (
     PROBLEM_LENGTH_MAX,
     Compared,
     InventoryTask,

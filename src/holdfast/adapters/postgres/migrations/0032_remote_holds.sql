@@ -13,8 +13,7 @@ CREATE TABLE inventory_task (
     due_at          timestamptz NOT NULL,
     attempts        integer NOT NULL DEFAULT 0,
     problem         text CHECK (length(problem) <= 200),
-    PRIMARY KEY (organization_id, hold_id),
-    FOREIGN KEY (organization_id, hold_id) REFERENCES hold
+    PRIMARY KEY (organization_id, hold_id)
 ) WITH (fillfactor = 70);
 CREATE INDEX inventory_task_by_due ON inventory_task (due_at);
 ALTER TABLE inventory_task ENABLE ROW LEVEL SECURITY;

@@ -8,7 +8,7 @@ from typing import Protocol
 from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.ids import HoldId, OrganizationId, TicketTypeId
 from holdfast.domain.immutable import immutable
-from holdfast.ports.inventory import Reservation
+from holdfast.ports.inventory.service import Reservation
 from holdfast.ports.paging import Cursor, Page
 
 PROBLEM_LENGTH_MAX = 200

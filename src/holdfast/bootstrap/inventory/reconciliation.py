@@ -4,7 +4,7 @@ module of its own, because its client is slow to load and most installations nee
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.inventory.our_sides import PostgresOurSides
 from holdfast.adapters.postgres.inventory.tasks import PostgresInventoryTasks
-from holdfast.bootstrap.inventory import inventory_of
+from holdfast.bootstrap.inventory.client import inventory_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.ports.engine import Submit
 from holdfast.ports.privacy.addresses import Addresses

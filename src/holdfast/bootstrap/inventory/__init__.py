@@ -1,0 +1,1 @@
+"""An inventory that is another service."""

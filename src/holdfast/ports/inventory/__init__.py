@@ -1,0 +1,1 @@
+"""The interfaces to an inventory that is another service."""

@@ -1,0 +1,1 @@
+"""Holds whose tickets an Inventory Service counts."""

@@ -1,0 +1,263 @@
+"""From the request to the answer: the intent is committed, the Inventory Service is asked outside
+any transaction, and its answer is committed."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from holdfast.domain import refusals
+from holdfast.domain.group.command import Command
+from holdfast.domain.group.origin import IdempotencyKey
+from holdfast.domain.group.outcomes import Outcome, Placed
+from holdfast.domain.holds.hold import HoldStatus
+from holdfast.domain.ids import HoldId, SessionId
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.engine import Admission
+from holdfast.ports.engine import Answer
+from holdfast.ports.inventory.service import (
+    InventoryConflict,
+    InventoryUnavailable,
+    Reservation,
+    ReservationStatus,
+)
+from holdfast.services.inventory.circuit import FAILURES_MAX, Circuit
+from holdfast.services.inventory.remote_holds import CALLS_MAX, RemoteHolds
+from tests.contract.asking import render_plainly
+from tests.contract.venues import Plan, Venue
+from tests.contract.worlds import MemoryWorld
+from tests.remote.scripted import ScriptedInventory
+from tests.support.patience import PATIENCE_SECONDS, PATIENT, wait_until
+
+PLAN = Plan({"floor": 1}, {"standing": ("floor",), "late": ("floor",)})
+
+
+@pytest.fixture
+def world() -> Iterator[MemoryWorld]:
+    world = MemoryWorld()
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def venue(world: MemoryWorld) -> Venue:
+    return world.build(PLAN)
+
+
+@pytest.fixture
+def inventory() -> ScriptedInventory:
+    return ScriptedInventory()
+
+
+@pytest.fixture
+def refused() -> list[Refusal]:
+    return []
+
+
+@pytest.fixture
+def holds(
+    world: MemoryWorld, inventory: ScriptedInventory, refused: list[Refusal]
+) -> Iterator[RemoteHolds]:
+    def note(_: Command, refusal: Refusal) -> None:
+        refused.append(refusal)
+
+    engine = Admission(world.store, PATIENT)
+    engine.start()
+    remote = RemoteHolds(engine, inventory, Circuit(), note)
+    yield remote
+    remote.stop()
+    engine.stop()
+
+
+def answer(holds: RemoteHolds, command: Command) -> Answer:
+    return holds.submit(command, render_plainly).result(PATIENCE_SECONDS)
+
+
+def outcome(holds: RemoteHolds, command: Command) -> Outcome | None:
+    return answer(holds, command).outcome
+
+
+def refusal(holds: RemoteHolds, command: Command) -> Refusal:
+    found = outcome(holds, command)
+    assert isinstance(found, Refusal), found
+    return found
+
+
+def statuses(world: MemoryWorld, venue: Venue) -> list[HoldStatus]:
+    return [hold.status for hold in world.all_holds(venue)]
+
+
+def a_key(venue: Venue) -> IdempotencyKey:
+    return IdempotencyKey(venue.organization_id, uuid4(), b"the request")
+
+
+def test_the_hold_is_active_once_its_tickets_are_reserved(
+    holds: RemoteHolds, inventory: ScriptedInventory, world: MemoryWorld, venue: Venue
+) -> None:
+    ask = venue.place(("standing", 2), ("late", 1), ("standing", 1))
+    found = outcome(holds, ask)
+    assert isinstance(found, Placed)
+    assert found.hold.status is HoldStatus.ACTIVE
+    types = venue.ticket_types
+    lines = {types["standing"]: 3, types["late"]: 1}
+    assert inventory.asked == [
+        Reservation(ask.hold_id, ask.session_id, lines, ReservationStatus.HELD)
+    ]
+
+
+def test_the_intent_is_committed_before_the_service_is_asked(
+    holds: RemoteHolds, inventory: ScriptedInventory, world: MemoryWorld, venue: Venue
+) -> None:
+    seen: list[list[HoldStatus]] = []
+
+    def look(_: Reservation) -> None:
+        seen.append(statuses(world, venue))
+
+    inventory.answer = look
+    outcome(holds, venue.place(("standing", 2)))
+    assert seen == [[HoldStatus.PENDING]]
+
+
+def test_too_few_tickets_are_told_with_their_number(
+    holds: RemoteHolds, inventory: ScriptedInventory, world: MemoryWorld, venue: Venue
+) -> None:
+    inventory.answer = lambda _: refusals.insufficient_inventory(1)
+    found = refusal(holds, venue.place(("standing", 5)))
+    assert found.code is RefusalCode.INSUFFICIENT_INVENTORY
+    assert found.message == "Only 1 ticket(s) available"
+    assert found.details["available_quantity"] == 1
+    assert statuses(world, venue) == [HoldStatus.FAILED]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [InventoryUnavailable("timeout"), InventoryConflict("invalid_session"), ValueError("a bug")],
+)
+def test_a_service_that_fails_ends_the_hold(
+    holds: RemoteHolds,
+    inventory: ScriptedInventory,
+    world: MemoryWorld,
+    venue: Venue,
+    problem: Exception,
+) -> None:
+    def fail(_: Reservation) -> None:
+        raise problem
+
+    inventory.answer = fail
+    found = refusal(holds, venue.place(("standing", 1)))
+    assert found.code is RefusalCode.SERVICE_UNAVAILABLE
+    assert statuses(world, venue) == [HoldStatus.FAILED]
+    inventory.answer = lambda _: None
+    assert isinstance(outcome(holds, venue.place(("standing", 1))), Placed)
+
+
+def test_what_the_hold_service_refuses_is_never_asked(
+    holds: RemoteHolds, inventory: ScriptedInventory, world: MemoryWorld, venue: Venue
+) -> None:
+    unknown = replace(venue.place(("standing", 1)), session_id=SessionId(uuid4()))
+    assert refusal(holds, unknown).code is RefusalCode.INVALID_SESSION
+    assert inventory.asked == []
+    assert statuses(world, venue) == []
+
+
+def test_after_several_failures_requests_are_refused_at_once_and_nothing_is_written(
+    holds: RemoteHolds,
+    inventory: ScriptedInventory,
+    world: MemoryWorld,
+    venue: Venue,
+    refused: list[Refusal],
+) -> None:
+    def fail(_: Reservation) -> None:
+        raise InventoryUnavailable("timeout")
+
+    inventory.answer = fail
+    for _ in range(FAILURES_MAX):
+        refusal(holds, venue.place(("standing", 1)))
+    before = len(world.all_holds(venue))
+    found = refusal(holds, venue.place(("standing", 1)))
+    assert found.code is RefusalCode.SERVICE_UNAVAILABLE
+    assert len(world.all_holds(venue)) == before == len(inventory.asked)
+    assert refused == [found], "the audit hears of it"
+
+
+def test_a_repeat_gets_the_first_answer(
+    holds: RemoteHolds, inventory: ScriptedInventory, venue: Venue
+) -> None:
+    key = a_key(venue)
+    first = answer(holds, venue.place(("standing", 1), key=key))
+    again = answer(holds, venue.place(("standing", 1), key=key))
+    assert again.is_replay
+    assert again.body == first.body
+    assert len(inventory.asked) == 1
+
+
+def test_of_two_requests_with_one_key_one_hold_remains(
+    holds: RemoteHolds, inventory: ScriptedInventory, world: MemoryWorld, venue: Venue
+) -> None:
+    """Both were asked for before either was settled."""
+    both = threading.Barrier(2, timeout=PATIENCE_SECONDS)
+
+    def together(_: Reservation) -> None:
+        both.wait()
+
+    inventory.answer = together
+    key = a_key(venue)
+    futures = [
+        holds.submit(venue.place(("standing", 1), key=key), render_plainly) for _ in range(2)
+    ]
+    answers = [future.result(PATIENCE_SECONDS) for future in futures]
+    assert sorted(answer.is_replay for answer in answers) == [False, True]
+    assert answers[0].body == answers[1].body
+    expected = [HoldStatus.ACTIVE, HoldStatus.FAILED]
+    wait_until(lambda: sorted(statuses(world, venue)) == expected, "the other hold is abandoned")
+
+
+def test_of_two_requests_with_one_hold_id_both_get_the_hold(
+    holds: RemoteHolds, inventory: ScriptedInventory, world: MemoryWorld, venue: Venue
+) -> None:
+    both = threading.Barrier(2, timeout=PATIENCE_SECONDS)
+
+    def together(_: Reservation) -> None:
+        both.wait()
+
+    inventory.answer = together
+    command = venue.place(("standing", 1), hold_id=HoldId(uuid4()))
+    futures = [holds.submit(command) for _ in range(2)]
+    outcomes = [future.result(PATIENCE_SECONDS).outcome for future in futures]
+    assert all(isinstance(each, Placed) for each in outcomes)
+    assert statuses(world, venue) == [HoldStatus.ACTIVE]
+
+
+def test_one_organization_cannot_use_all_calls(
+    holds: RemoteHolds, inventory: ScriptedInventory, world: MemoryWorld, venue: Venue
+) -> None:
+    neighbour = world.build(PLAN)
+    is_over = threading.Event()
+
+    def wait(reservation: Reservation) -> None:
+        assert is_over.wait(PATIENCE_SECONDS)
+
+    inventory.answer = wait
+    rush = [holds.submit(venue.place(("standing", 1))) for _ in range(CALLS_MAX // 2)]
+    try:
+        assert refusal(holds, venue.place(("standing", 1))).code is RefusalCode.SERVICE_UNAVAILABLE
+        theirs = holds.submit(neighbour.place(("standing", 1)))
+    finally:
+        is_over.set()
+    assert isinstance(theirs.result(PATIENCE_SECONDS).outcome, Placed)
+    assert all(isinstance(each.result(PATIENCE_SECONDS).outcome, Placed) for each in rush)
+
+
+def test_carts_are_refused(holds: RemoteHolds, venue: Venue, refused: list[Refusal]) -> None:
+    for command in (venue.fill("c1", {"i1": ("standing", 1)}), venue.renew("c1")):
+        assert refusal(holds, command).code is RefusalCode.NOT_WITH_REMOTE_INVENTORY
+    assert len(refused) == 2
+
+
+def test_other_commands_pass(holds: RemoteHolds, venue: Venue) -> None:
+    found = outcome(holds, venue.place(("standing", 1)))
+    assert isinstance(found, Placed)
+    assert not isinstance(outcome(holds, venue.extend(found.hold.id, 60)), Refusal)
+    assert not isinstance(outcome(holds, venue.release(found.hold.id)), Refusal)
