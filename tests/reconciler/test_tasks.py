@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from holdfast.adapters.postgres.inventory import statements
+from holdfast.adapters.postgres.inventory import reconciler_statements
 from holdfast.adapters.postgres.inventory.tasks import PostgresInventoryTasks
 from holdfast.ports.inventory.reconciliation import InventoryTask
 from holdfast.ports.inventory.service import SECONDS_TO_SETTLE, SECONDS_TO_TELL
@@ -96,8 +96,8 @@ def test_a_hold_that_changes_meanwhile_keeps_its_task(pair: Pair) -> None:
 def test_without_the_fence_the_change_would_be_lost(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unfenced = statements.DELETE_TASK.replace("position =", "'0' <>")
-    monkeypatch.setattr(statements, "DELETE_TASK", unfenced)
+    unfenced = reconciler_statements.DELETE_TASK.replace("position =", "'0' <>")
+    monkeypatch.setattr(reconciler_statements, "DELETE_TASK", unfenced)
     changed_between_asking_and_done(pair)
     assert not pair.tasks()
 

@@ -31,14 +31,15 @@ def free_port() -> int:
 
 @dataclass
 class RunningServer:
-    """One `holdfast serve` with its workers, in its own process group. `database_url` is the
-    owner's."""
+    """One `holdfast serve`, or another service, with its workers, in its own process group.
+    `database_url` is the owner's."""
 
     database_url: str
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     arguments: tuple[str, ...] = ()
+    command: str = "serve"
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -60,7 +61,13 @@ class RunningServer:
         }
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "holdfast.entrypoints.cli.main", "serve", *self.arguments],
+                [
+                    sys.executable,
+                    "-m",
+                    "holdfast.entrypoints.cli.main",
+                    self.command,
+                    *self.arguments,
+                ],
                 env=environment,
                 stdout=output,
                 stderr=output,

@@ -16,6 +16,7 @@ from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.inventory.reader import PostgresReservations
 from holdfast.adapters.postgres.mails.templates import PostgresMailTemplates
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.bootstrap.duties import BackgroundThread, DutyThread, journal_duty
@@ -25,6 +26,7 @@ from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.ports.engine import Submit
 from holdfast.ports.facts.deliveries import (
     ENDINGS,
+    INVENTORY,
     NOTIFICATIONS,
     ORDERS,
     Consumer,
@@ -33,6 +35,7 @@ from holdfast.ports.facts.deliveries import (
 from holdfast.ports.facts.log import Handled, Handler, Message
 from holdfast.ports.facts.notices import Notifier
 from holdfast.services.facts.notices import NoticeSender
+from holdfast.services.inventory.hold_follower import HoldFollower
 from holdfast.services.orders.confirmations import OrderTaker
 
 AFTER_ERROR_SECONDS = 1.0
@@ -94,6 +97,17 @@ def consumer_threads(
         ConsumerThread("notices", partial(consumer_of, settings, NOTIFICATIONS), tell),
         ConsumerThread("endings", partial(consumer_of, settings, ENDINGS), tell),
     ]
+
+
+def inventory_consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
+    """Of an Inventory Service. Without a broker, it hears of holds by calls alone."""
+    if settings.broker is None:
+        return []
+    from holdfast.bootstrap.brokers import consumer_of  # noqa: PLC0415
+
+    follower = HoldFollower(room.admission, PostgresReservations(room.database, room.addresses))
+    make = partial(consumer_of, settings, INVENTORY)
+    return [ConsumerThread("inventory", make, follower.handle)]
 
 
 def dead_letters(settings: Settings) -> DeadLetters:

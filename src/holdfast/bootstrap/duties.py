@@ -89,6 +89,7 @@ class SharedDuty:
     # How often beat sends the task; 0 if the duty is switched off, also on threads.
     beat_seconds: Callable[[Settings], int]
     is_urgent: bool = False  # has a queue of its own
+    is_of_inventory: bool = False  # an Inventory Service needs it, too
     is_costly: bool = False  # reads whole tables, so neither at the start nor right after an error
 
     def on_thread(self, room: EngineRoom) -> Duty:
@@ -144,6 +145,7 @@ SHARED_DUTIES = (
         task="holdfast.prune",
         complete=_prune_all,
         beat_seconds=lambda _: PRUNER_BEAT_SECONDS,
+        is_of_inventory=True,
     ),
     SharedDuty(
         name="audit",
@@ -151,6 +153,7 @@ SHARED_DUTIES = (
         task="holdfast.keep_audit",
         complete=lambda room: room.retention.run_once(),
         beat_seconds=lambda _: RETENTION_SECONDS,
+        is_of_inventory=True,
     ),
     SharedDuty(
         name="books",
@@ -158,6 +161,7 @@ SHARED_DUTIES = (
         task="holdfast.audit_books",
         complete=lambda room: room.book_audit.run_once(),
         beat_seconds=_audit_seconds,
+        is_of_inventory=True,
         is_costly=True,
     ),
     SharedDuty(
@@ -189,6 +193,16 @@ def planned_duties(room: EngineRoom) -> Iterator[Duty]:
     relay = configured_relay(room.settings)
     if relay is not None:
         yield Duty("relay", relay.tend)
+
+
+def inventory_duties(room: EngineRoom) -> Iterator[Duty]:
+    """Of an Inventory Service. Nothing expires there, nobody waits, and its facts are only kept."""
+    yield journal_duty(room.journal)
+    if room.settings.holdfast_duties == "none":
+        return
+    for duty in SHARED_DUTIES:
+        if duty.is_of_inventory and duty.beat_seconds(room.settings):
+            yield duty.on_thread(room)
 
 
 def journal_duty(journal: Journal) -> Duty:

@@ -16,8 +16,13 @@ from holdfast.adapters.rabbitmq.messages import (
     from_raw,
     to_raw,
 )
-from holdfast.adapters.rabbitmq.topology import DEAD, DEFAULT_EXCHANGE, declare
-from holdfast.ports.facts.deliveries import PATIENCE_SECONDS, handle_until_settled, pause_seconds
+from holdfast.adapters.rabbitmq.topology import DEAD, DEFAULT_EXCHANGE, declare, declare_inventory
+from holdfast.ports.facts.deliveries import (
+    INVENTORY,
+    PATIENCE_SECONDS,
+    handle_until_settled,
+    pause_seconds,
+)
 from holdfast.ports.facts.log import Dead, Handled, Handler, Message, PublishFailed
 
 # A lost connection counts as a delivery of all prefetched messages, so prefetch no others.
@@ -60,6 +65,8 @@ class _Link:
         self._publishing = ConfirmingChannel(connection)
         self._channel = self._publishing.channel
         declare(self._channel)
+        if queue == INVENTORY.queue:
+            declare_inventory(self._channel)
         self._channel.basic_qos(0, PREFETCH, False)
         self._channel.basic_consume(queue, callback=self._arrived.append)
 

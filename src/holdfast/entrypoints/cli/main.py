@@ -14,6 +14,8 @@ from holdfast.entrypoints.cli.terminal import CommandFailed
 MODULES = {
     "demo": "demo",
     "serve": "serve",
+    "inventory": "inventory.serve",
+    "inventory-check": "inventory.check",
     "migrate": "migrate",
     "create-organization": "accounts",
     "create-admin": "accounts",

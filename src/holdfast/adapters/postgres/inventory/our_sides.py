@@ -8,7 +8,7 @@ from uuid import UUID
 from holdfast.adapters.postgres.engine.rows import ids_array
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.holds.rows import hold_from_row
-from holdfast.adapters.postgres.inventory import statements as sql
+from holdfast.adapters.postgres.inventory import reconciler_statements as sql
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId, OrganizationId, TicketTypeId
 from holdfast.ports.inventory.reconciliation import OurSide

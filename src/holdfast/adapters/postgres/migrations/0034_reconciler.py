@@ -15,5 +15,5 @@ ALTER TABLE inventory_task DROP COLUMN is_contradiction;
 
 
 class Migration(migrations.Migration):
-    dependencies = [("holdfast", "0032_remote_holds")]
+    dependencies = [("holdfast", "0033_reservations")]
     operations = [migrations.RunSQL(ADD, DROP)]
