@@ -93,7 +93,7 @@ def layout(make_server: MakeServer, fresh_database_url: str, service: InventoryS
     return Layout(make_server, fresh_database_url, service, server, platform, sale)
 
 
-@pytest.mark.parametrize("fault", [BEFORE, AFTER])
+@pytest.mark.parametrize("fault", [pytest.param(BEFORE, marks=pytest.mark.long), AFTER])
 def test_a_server_killed_during_the_call_leaves_nothing_behind(
     layout: Layout, fault: Fault
 ) -> None:
@@ -117,7 +117,7 @@ def test_without_the_reconciler_the_tickets_would_be_lost(layout: Layout) -> Non
     layout.agree(hold_id, "failed", "released")
 
 
-@pytest.mark.parametrize("operation", ["find", "release"])
+@pytest.mark.parametrize("operation", [pytest.param("find", marks=pytest.mark.long), "release"])
 def test_a_killed_reconciler_leaves_nothing_half_done(layout: Layout, operation: str) -> None:
     hold_id = layout.placed()
     layout.service.break_next(operation, AFTER)
