@@ -25,7 +25,7 @@ SHOPPERS = 6
 # Of each, so that tickets remain for others: the rest are cancelled.
 KEPT_MAX = 2
 KEPT = "kept"
-TOTAL = 40
+TOTAL = 100
 # What each state here means there, in the words of the other database.
 STATE_THERE = {
     "active": "active",
