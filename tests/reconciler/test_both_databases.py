@@ -64,7 +64,7 @@ class Both:
         """Holds whose states or tickets differ between the two databases."""
         here = self._rows(self.hold_service, HERE)
         there = self._rows(self.inventory_service, THERE)
-        expected = {(each, STATE_THERE.get(state), count) for each, state, count in here}
+        expected = {(each, STATE_THERE.get(str(state)), count) for each, state, count in here}
         known = {each for each, *_ in here}
         orphans = [row for row in there if row[0] not in known and row[1] != "cancelled"]
         return [*orphans, *(expected - {row for row in there if row[0] in known})]
@@ -175,7 +175,7 @@ def test_killed_services_agree_again(both: Both, victims: str) -> None:
 def test_without_the_reconciler_they_differ(both: Both) -> None:
     """A control: the Inventory Service gets no messages here, so nobody tells it."""
     both.hold_service.kill()
-    both.hold_service.environment = both.hold_service.environment | {"HOLDFAST_DUTIES": "none"}
+    both.hold_service.environment = {**both.hold_service.environment, "HOLDFAST_DUTIES": "none"}
     both.hold_service.start()
     body = both.platform.hold_body(both.sale, 2)
     hold_id = both.platform.client.post("/api/holds", json=body).json()["hold_id"]

@@ -68,7 +68,7 @@ def _reconcile(
         _finish_tasks(reconciliation)
     report = _Report()
     compared = reconciliation.comparison.run(
-        Extent(organizations, with_sales=True, mends=mends), report
+        Extent(organizations, is_complete=True, mends=mends), report
     )
     named = organizations or tuple(reconciliation.our_sides.organizations())
     left = compared.differences - compared.mended
