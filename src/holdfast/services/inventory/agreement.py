@@ -6,8 +6,8 @@ from enum import Enum, auto
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import TicketTypeId
 from holdfast.domain.immutable import immutable
+from holdfast.ports.inventory.reconciliation import OurSide
 from holdfast.ports.inventory.service import Reservation, ReservationStatus, reservation_of
-from holdfast.ports.reconciliation import OurSide
 
 
 class Step(Enum):
