@@ -37,6 +37,7 @@ from holdfast.domain.catalog.model import (
 )
 from holdfast.domain.forgetting import Forgotten
 from holdfast.domain.group.origin import IdempotencyKey, Origin
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import (
     ApiKeyId,
     BlockId,
@@ -53,6 +54,7 @@ from holdfast.domain.ids import (
     TicketId,
     TicketTypeId,
 )
+from holdfast.domain.inventory.reservation import ReservationStatus
 from holdfast.domain.mails.kinds import MailKind
 from holdfast.domain.mails.resend import MailRequest
 from holdfast.domain.mails.templates import MailTemplate
@@ -461,6 +463,21 @@ class StubFacts:
         return FactPage((), after or Position(0, 0), has_more=False)
 
 
+class StubReservations:
+    """The Hold Service has none."""
+
+    def reservations(
+        self,
+        organization_id: OrganizationId,
+        status: ReservationStatus | None,
+        page: PageRequest,
+    ) -> Page[Hold]:
+        raise NotImplementedError
+
+    def organizations_of(self, session_id: SessionId) -> tuple[OrganizationId, ...]:
+        raise NotImplementedError
+
+
 class StubExports:
     """Exports are made in the admin only."""
 
@@ -557,6 +574,7 @@ class World:
             seats=seats or StubSeats(),
             statistics=StubStatistics(),
             orders=KeptOrders(self.store),
+            reservations=StubReservations(),
             facts=StubFacts(),
             audit=StubAudit(),
             attempts=self.attempts,

@@ -25,6 +25,7 @@ from holdfast.domain.group.outcomes import (
     Promoted,
     RefundRecorded,
     Released,
+    Reserved,
     SeatsBlocked,
     Waiting,
     Warned,
@@ -165,7 +166,7 @@ class Side:
                 return self._shown_of_order(outcome)
             case Warned() as warned:
                 return ("warned", sorted(warned.hold_ids))
-            case Released(hold=hold):
+            case Released(hold=hold) | Reserved(hold=hold):
                 return ("released", hold.id, hold.status, hold.version)
             case Expired() as expired:
                 return ("expired", sorted(expired.hold_ids))

@@ -28,12 +28,15 @@ NOT_RUN = {
     "README": "`make demo` starts the demo that is running here, `make test` runs this test",
     "docs/tutorial": "`make demo` starts the demo that is running here",
     "docs/bench": "measures for an hour",
+    "docs/celery": "starts processes that run until stopped, as tests/workers does",
+    "docs/two-services": "starts two services, as tests/demo/test_two_services.py does",
     "docs/faults": "injects faults for minutes",
     "docs/configuration": "SQL of an administrator; docs/installation runs the usual way",
     "docs/privacy": "erases somebody of another installation, as tests/e2e/privacy does",
     "docs/maintenance": "restores into a second PostgreSQL, as tests/relay/test_restoring.py does",
 }
-INSTALLATION = "docs/installation"  # needs an empty PostgreSQL instead of the demo
+# They need an empty PostgreSQL instead of the demo.
+INSTALLATIONS = ("docs/installation", "docs/inventory")
 TIMEOUT_SECONDS = 280
 FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 # A block of commands, and its output if that follows directly.
@@ -109,7 +112,7 @@ def pages_to_run() -> list[Path]:
     return [
         page
         for page in all_pages()
-        if BLOCK.search(page.read_text()) and name_of(page) != INSTALLATION
+        if BLOCK.search(page.read_text()) and name_of(page) not in INSTALLATIONS
     ]
 
 
@@ -129,8 +132,9 @@ def test_the_commands_of_a_page_print_what_it_shows(
     run_page(page, checkout, {"127.0.0.1:8000": f"127.0.0.1:{running_demo.port}"})
 
 
+@pytest.mark.parametrize("name", INSTALLATIONS)
 def test_the_installation_commands_start_a_server(
-    checkout: Path, tmp_path_factory: pytest.TempPathFactory
+    checkout: Path, tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:
     with EmbeddedPostgres(tmp_path_factory.mktemp("empty")) as postgres:
         with psycopg.connect(postgres.superuser_url, autocommit=True) as administrator:
@@ -143,8 +147,9 @@ def test_the_installation_commands_start_a_server(
             "db.example.com": f"127.0.0.1:{postgres.port}",
             "8000": str(free_port()),
             "8001": str(free_port()),
+            "8100": str(free_port()),
         }
-        run_page(ROOT / f"{INSTALLATION}.md", checkout, places)
+        run_page(ROOT / f"{name}.md", checkout, places)
 
 
 def test_every_shell_block_is_run_or_marked_as_not_run() -> None:

@@ -1,16 +1,19 @@
 """Each query on a large table uses its index, and every index is documented."""
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
 from holdfast.adapters.postgres.holds import reader, statements
+from holdfast.adapters.postgres.inventory.reader import list_query as reservation_query
 from holdfast.adapters.postgres.waitlist import statements as waiting_statements
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import OrganizationId, SessionId
+from holdfast.domain.inventory.reservation import ReservationStatus
 from holdfast.ports.holds import RECENT_HOLDS_MAX, HoldFilter, HoldOrder
-from holdfast.ports.paging import PageRequest
+from holdfast.ports.paging import Cursor, PageRequest
 from tests.postgres.large import BUYER, CARTS, HOLDS, LAPSED_SECONDS, SESSIONS, Large, keys, touched
 
 
@@ -157,6 +160,25 @@ def test_a_page_ordered_by_expiry_reads_about_a_page(analyzed: Large, of_session
     assert "hold_live_by_session" in {node.get("Index Name") for node in nodes}
     # Without a session, one lookup for each session of the organization.
     assert touched(nodes) <= (100 if of_session else SESSIONS + 100)
+
+
+@pytest.mark.parametrize("status", [None, *ReservationStatus])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_page_of_reservations_reads_about_a_page(
+    analyzed: Large, status: ReservationStatus | None, is_first: bool
+) -> None:
+    after = None if is_first else Cursor(datetime(2026, 1, 15, tzinfo=UTC), uuid4())
+    query, names = reservation_query(analyzed.organization_id, status, PageRequest(20, after))
+    nodes = analyzed.plan(analyzed.application, query, names, measured=True)
+    assert touched(nodes) <= 100
+
+
+def test_the_organizations_of_a_session_are_found_by_its_id(analyzed: Large) -> None:
+    query = body_of(analyzed, "holdfast_organizations_of_session")
+    query = query.replace("wanted", f"'{analyzed.venue.session_id}'::uuid")
+    nodes = analyzed.plan(analyzed.owner, query, None, measured=True)
+    assert "session_by_id" in {node.get("Index Name") for node in nodes}
+    assert nodes[0]["Actual Rows"] == 1
 
 
 def test_an_organization_with_few_holds_does_not_read_those_of_others(

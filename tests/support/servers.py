@@ -31,19 +31,24 @@ def free_port() -> int:
 
 @dataclass
 class RunningServer:
-    """One `holdfast serve` with its workers, in its own process group. `database_url` is the
-    owner's."""
+    """One `holdfast serve`, or another service, with its workers, in its own process group.
+    `database_url` is the owner's."""
 
     database_url: str
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     arguments: tuple[str, ...] = ()
+    command: str = "serve"
     process: subprocess.Popen[bytes] | None = None
 
     @property
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
 
     def start(self, *, until_ready: bool = True) -> Self:
         environment = {
@@ -60,7 +65,13 @@ class RunningServer:
         }
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "holdfast.entrypoints.cli.main", "serve", *self.arguments],
+                [
+                    sys.executable,
+                    "-m",
+                    "holdfast.entrypoints.cli.main",
+                    self.command,
+                    *self.arguments,
+                ],
                 env=environment,
                 stdout=output,
                 stderr=output,
@@ -92,12 +103,12 @@ class RunningServer:
 
     def kill(self) -> None:
         """Kill -9 all its processes."""
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None and self.is_running:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(10)
 
     def stop(self, timeout_seconds: float = 30) -> None:
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None and self.is_running:
             self.process.send_signal(signal.SIGTERM)
             try:
                 self.process.wait(timeout_seconds)

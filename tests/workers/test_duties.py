@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.bootstrap.duties import Duty, DutyThread, planned_duties
+from holdfast.bootstrap.duties import Duty, DutyThread, inventory_duties, planned_duties
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.group.command import Command
@@ -334,6 +334,14 @@ class TestPlan:
                 {"journal", "reaper", "promoter", "pruner", "audit", "books", "relay"},
             ),
             ({"amqp_url": "amqp://localhost", "holdfast_duties": "none"}, {"journal"}),
+            (
+                {
+                    "holdfast_inventory_url": "http://localhost",
+                    "holdfast_inventory_key": "the key of the service",
+                    "holdfast_audit_minutes": 0,
+                },
+                {"journal", "reaper", "promoter", "pruner", "audit", "reconciler", "comparison"},
+            ),
         ],
     )
     def test_a_server_runs_the_configured_duties(
@@ -342,6 +350,19 @@ class TestPlan:
         configured = Settings(database_url=self.DATABASE, **settings)
         planned = planned_duties(EngineRoom(configured))
         assert {duty.name for duty in planned} == names
+
+    @pytest.mark.parametrize(
+        ("settings", "names"),
+        [
+            ({"amqp_url": "amqp://localhost"}, {"journal", "pruner", "audit", "books"}),
+            ({"holdfast_duties": "none"}, {"journal"}),
+        ],
+    )
+    def test_an_inventory_service_neither_expires_nor_relays(
+        self, settings: dict[str, Any], names: set[str]
+    ) -> None:
+        configured = Settings(database_url=self.DATABASE, **settings)
+        assert {duty.name for duty in inventory_duties(EngineRoom(configured))} == names
 
     def test_the_first_audit_runs_after_its_interval(self) -> None:
         configured = Settings(database_url=self.DATABASE, holdfast_audit_minutes=2)

@@ -1,19 +1,24 @@
-"""Background duties. Each can run in several places at once: on threads of servers, and most in
+"""Background duties. Each can run in several places at once: on threads of servers and in
 workers."""
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 from functools import partial
+from typing import TYPE_CHECKING
 
 import structlog
 
 from holdfast.bootstrap.engine_room import EngineRoom
-from holdfast.bootstrap.relay import configured_relay
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.immutable import immutable
 from holdfast.services.audit.journal import Journal
 from holdfast.services.holds.sweep import sweep
+
+if TYPE_CHECKING:
+    from holdfast.bootstrap.inventory.reconciliation import Reconciliation
 
 PRUNER_SECONDS = 60.0
 PRUNER_BEAT_SECONDS = 300
@@ -21,6 +26,13 @@ JOURNAL_SECONDS = 1.0
 RETENTION_SECONDS = 3_600
 RETENTION_RETRY_SECONDS = 30.0
 SECONDS_PER_MINUTE = 60
+RELAY_BEAT_SECONDS = 5
+# What is left after that, the next task publishes.
+RELAY_TURN_SECONDS = 20.0
+RECONCILER_SECONDS = 2.0
+RECONCILER_BEAT_SECONDS = 10
+COMPARISON_SECONDS = 600
+COMPARISON_BEAT_SECONDS = 60  # whoever comes first when it is due
 
 log = structlog.get_logger()
 
@@ -69,18 +81,34 @@ class DutyThread(BackgroundThread):
                     log.exception("duty_failed", duty=self._duty.name)
 
 
+class TaskQueue(StrEnum):
+    """The queues of tasks. A worker can serve one of them alone: what waits for the broker or for
+    a mail server does not delay the end of holds."""
+
+    CLEANUP = "holdfast.cleanup"
+    RELAY = "holdfast.relay"
+    MESSAGES = "holdfast.messages"
+    DEFAULT = "holdfast.default"
+
+
 @immutable(kw_only=True)
-class SharedDuty:
+class BeatTask:
+    """What a worker completes, in a bounded time, whenever beat sends the task."""
+
+    task: str
+    complete: Callable[[EngineRoom], object]
+    beat_seconds: Callable[[Settings], int]  # how often beat sends it; 0 if it is switched off
+    queue: TaskQueue = TaskQueue.DEFAULT
+
+
+@immutable(kw_only=True)
+class SharedDuty(BeatTask):
     """A duty of all processes together. A server tends it on a thread: a little at a time, with
-    the seconds to wait as the result. A worker completes it whenever beat sends its task."""
+    the seconds to wait as the result. It is switched off there, too, if beat does not send it."""
 
     name: str
     tend: Callable[[EngineRoom], float]
-    task: str
-    complete: Callable[[EngineRoom], object]
-    # How often beat sends the task; 0 if the duty is switched off, also on threads.
-    beat_seconds: Callable[[Settings], int]
-    is_urgent: bool = False  # has a queue of its own
+    is_of_inventory: bool = False  # an Inventory Service needs it, too
     is_costly: bool = False  # reads whole tables, so neither at the start nor right after an error
 
     def on_thread(self, room: EngineRoom) -> Duty:
@@ -96,6 +124,13 @@ def _prune_all(room: EngineRoom) -> None:
         pass
 
 
+def _relay_waiting(room: EngineRoom) -> None:
+    """Publish until nothing waits. The relay logs what fails, and beat sends the next task."""
+    until = time.monotonic() + RELAY_TURN_SECONDS
+    while time.monotonic() < until and not room.relay.tend():
+        pass
+
+
 def _audit(room: EngineRoom) -> float:
     room.book_audit.run_once()
     return _audit_seconds(room.settings)
@@ -105,6 +140,15 @@ def _audit_seconds(settings: Settings) -> int:
     return settings.holdfast_audit_minutes * SECONDS_PER_MINUTE
 
 
+def _reconciliation(room: EngineRoom) -> "Reconciliation":
+    assert room.reconciliation is not None, "these duties are off without an Inventory Service"
+    return room.reconciliation
+
+
+def _with_inventory(settings: Settings, seconds: int) -> int:
+    return 0 if settings.holdfast_inventory_url is None else seconds
+
+
 SHARED_DUTIES = (
     SharedDuty(
         name="reaper",
@@ -112,7 +156,7 @@ SHARED_DUTIES = (
         task="holdfast.release_expired",
         complete=lambda room: sweep(room.reaper),
         beat_seconds=lambda settings: settings.holdfast_reaper_beat_seconds,
-        is_urgent=True,
+        queue=TaskQueue.CLEANUP,
     ),
     SharedDuty(
         name="promoter",
@@ -127,6 +171,7 @@ SHARED_DUTIES = (
         task="holdfast.prune",
         complete=_prune_all,
         beat_seconds=lambda _: PRUNER_BEAT_SECONDS,
+        is_of_inventory=True,
     ),
     SharedDuty(
         name="audit",
@@ -134,6 +179,7 @@ SHARED_DUTIES = (
         task="holdfast.keep_audit",
         complete=lambda room: room.retention.run_once(),
         beat_seconds=lambda _: RETENTION_SECONDS,
+        is_of_inventory=True,
     ),
     SharedDuty(
         name="books",
@@ -141,7 +187,30 @@ SHARED_DUTIES = (
         task="holdfast.audit_books",
         complete=lambda room: room.book_audit.run_once(),
         beat_seconds=_audit_seconds,
+        is_of_inventory=True,
         is_costly=True,
+    ),
+    SharedDuty(
+        name="relay",
+        tend=lambda room: room.relay.tend(),
+        task="holdfast.relay",
+        complete=_relay_waiting,
+        beat_seconds=lambda settings: 0 if settings.broker is None else RELAY_BEAT_SECONDS,
+        queue=TaskQueue.RELAY,
+    ),
+    SharedDuty(
+        name="reconciler",
+        tend=lambda room: _reconciliation(room).reconciler.tend(RECONCILER_SECONDS),
+        task="holdfast.reconcile",
+        complete=lambda room: _reconciliation(room).reconciler.run_once(),
+        beat_seconds=lambda settings: _with_inventory(settings, RECONCILER_BEAT_SECONDS),
+    ),
+    SharedDuty(
+        name="comparison",
+        tend=lambda room: _reconciliation(room).comparison_duty.tend(COMPARISON_SECONDS),
+        task="holdfast.compare_inventory",
+        complete=lambda room: _reconciliation(room).comparison_duty.tend(COMPARISON_SECONDS),
+        beat_seconds=lambda settings: _with_inventory(settings, COMPARISON_BEAT_SECONDS),
     ),
 )
 
@@ -155,9 +224,16 @@ def planned_duties(room: EngineRoom) -> Iterator[Duty]:
     for duty in SHARED_DUTIES:
         if duty.beat_seconds(room.settings):
             yield duty.on_thread(room)
-    relay = configured_relay(room.settings)
-    if relay is not None:
-        yield Duty("relay", relay.tend)
+
+
+def inventory_duties(room: EngineRoom) -> Iterator[Duty]:
+    """Of an Inventory Service. Nothing expires there, nobody waits, and its facts are only kept."""
+    yield journal_duty(room.journal)
+    if room.settings.holdfast_duties == "none":
+        return
+    for duty in SHARED_DUTIES:
+        if duty.is_of_inventory and duty.beat_seconds(room.settings):
+            yield duty.on_thread(room)
 
 
 def journal_duty(journal: Journal) -> Duty:

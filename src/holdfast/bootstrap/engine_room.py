@@ -3,6 +3,7 @@ workers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Self
 
@@ -14,14 +15,17 @@ from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.pruner import PostgresPruning
 from holdfast.bootstrap.logs import log_at_once
 from holdfast.bootstrap.privacy.addresses import addresses_of
+from holdfast.bootstrap.relay import relay_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission, Limits
 from holdfast.ports.catalog import AvailabilityReader, CatalogStore
 from holdfast.ports.engine import SubmitForCallback
 from holdfast.ports.inventory.service import CALL_SECONDS_MAX
+from holdfast.ports.privacy.addresses import Addresses
 from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
 from holdfast.services.audit.retention import AuditRetention
+from holdfast.services.facts.relay import Relay
 from holdfast.services.holds.reaper import Reaper
 from holdfast.services.inventory.availability import RemoteAvailability
 from holdfast.services.inventory.circuit import Circuit
@@ -31,6 +35,7 @@ from holdfast.services.waitlist import Promoter
 
 if TYPE_CHECKING:  # slow to load, and only for a remote inventory
     from holdfast.adapters.inventory.client import HttpInventory
+    from holdfast.bootstrap.inventory.reconciliation import Reconciliation
 
 SECONDS_PER_HOUR = 3_600
 SECONDS_PER_DAY = 86_400
@@ -67,9 +72,17 @@ class EngineRoom:
         partitions = PostgresAuditPartitions(self.database)
         self.retention = AuditRetention(partitions, settings.holdfast_audit_kept_days)
         self.book_audit = BookAudit(PostgresBooks(url), settings.holdfast_grace_seconds)
+        self.reconciliation = _reconciliation(settings, self.admission, self.addresses)
+
+    @cached_property
+    def relay(self) -> Relay:
+        """Without a broker, facts stay in the outbox and can be polled."""
+        return relay_of(self.settings)
 
     def start(self) -> None:
         self.database.open()
+        if self.reconciliation is not None:
+            self.reconciliation.start()
         self.admission.start()
 
     def stop(self) -> None:
@@ -77,6 +90,8 @@ class EngineRoom:
         if self.remote is not None:
             self.remote.stop()
         self.admission.stop()
+        if self.reconciliation is not None:
+            self.reconciliation.stop()
         if self.inventory is not None:
             self.inventory.close()
         while self.journal.run_once():
@@ -103,6 +118,16 @@ def _inventory(settings: Settings) -> "HttpInventory | None":
     from holdfast.bootstrap.inventory.client import inventory_of  # noqa: PLC0415
 
     return inventory_of(settings)
+
+
+def _reconciliation(
+    settings: Settings, admission: Admission, addresses: Addresses
+) -> "Reconciliation | None":
+    if settings.holdfast_inventory_url is None:
+        return None
+    from holdfast.bootstrap.inventory.reconciliation import Reconciliation  # noqa: PLC0415
+
+    return Reconciliation(settings, admission, addresses)
 
 
 def _limits(settings: Settings) -> Limits:

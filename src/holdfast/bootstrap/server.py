@@ -1,6 +1,7 @@
 """One server process: the engine, readers and duties."""
 
 import secrets
+from collections.abc import Callable, Iterable, Iterator
 from uuid import UUID
 
 import structlog
@@ -20,13 +21,20 @@ from holdfast.adapters.postgres.connections.health import DatabaseDependency
 from holdfast.adapters.postgres.facts.outbox import PostgresFactLog
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.holds.statistics import PostgresStatistics
+from holdfast.adapters.postgres.inventory.reader import PostgresReservations
 from holdfast.adapters.postgres.mails.requests import PostgresMailRequests
 from holdfast.adapters.postgres.mails.templates import PostgresMailTemplates
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.postgres.privacy.forgetting import PostgresForgetting
 from holdfast.adapters.postgres.seats.reader import PostgresSeats
-from holdfast.bootstrap.consumers import ConsumerThread, consumer_threads
-from holdfast.bootstrap.duties import BackgroundThread, Duty, DutyThread, planned_duties
+from holdfast.bootstrap.consumers import consumer_threads, inventory_consumers
+from holdfast.bootstrap.duties import (
+    BackgroundThread,
+    Duty,
+    DutyThread,
+    inventory_duties,
+    planned_duties,
+)
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.passwords import passwords_of
 from holdfast.bootstrap.settings import Settings
@@ -46,6 +54,9 @@ _log = structlog.get_logger("holdfast.rates")
 _privacy_log = structlog.get_logger("holdfast.privacy")
 
 
+ThreadsOf = Callable[[Settings, EngineRoom], Iterable[BackgroundThread]]
+
+
 class EngineDependency:
     """Healthy while the lanes of this process work."""
 
@@ -63,7 +74,8 @@ class Server:
     """Nothing connects before `start`, and nothing raises if the database is down: the server
     answers 503 and recovers by itself."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, threads: ThreadsOf | None = None) -> None:
+        """`threads` are the duties and consumers of the service; by default, the Hold Service's."""
         self.settings = settings
         self._room = EngineRoom(settings)
         if not settings.installation_secrets:
@@ -81,8 +93,7 @@ class Server:
             BackgroundThread("key-watch", _watch(self._room.url, self.container).run),
             BackgroundThread("origins", holders.origins.run),
             DutyThread(Duty("rates", self._rate_book.refresh)),
-            *(DutyThread(duty) for duty in planned_duties(self._room)),
-            *_consumers(settings, self._room),
+            *(threads or hold_service_threads)(settings, self._room),
         ]
 
     def dependencies(self) -> list[Dependency]:
@@ -113,10 +124,16 @@ class Server:
         self._token_database.close()
 
 
-def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
-    if settings.holdfast_duties == "none":
-        return []
-    return consumer_threads(settings, room.submit, room.database)
+def hold_service_threads(settings: Settings, room: EngineRoom) -> Iterator[BackgroundThread]:
+    yield from map(DutyThread, planned_duties(room))
+    if settings.holdfast_duties != "none":
+        yield from consumer_threads(settings, room.submit, room.database)
+
+
+def inventory_threads(settings: Settings, room: EngineRoom) -> Iterator[BackgroundThread]:
+    yield from map(DutyThread, inventory_duties(room))
+    if settings.holdfast_duties != "none":
+        yield from inventory_consumers(settings, room)
 
 
 def _secret(settings: Settings) -> str:
@@ -186,6 +203,7 @@ def _container(
         seats=PostgresSeats(room.database),
         statistics=PostgresStatistics(room.database),
         orders=PostgresOrders(room.database, room.addresses),
+        reservations=PostgresReservations(room.database, room.addresses),
         facts=PostgresFactLog(room.database),
         audit=PostgresAudit(room.database, room.addresses.hashes),
         attempts=room.journal,

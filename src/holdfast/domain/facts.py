@@ -321,7 +321,8 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
             if _release_reason(transition) is ReleaseReason.OPERATOR:
                 payload["reason"] = ReleaseReason.OPERATOR.value
         case FactType.HOLD_CONVERTED:
-            payload["order_id"] = str(hold.order_id)
+            # A reservation of the Inventory Service has none.
+            payload["order_id"] = None if hold.order_id is None else str(hold.order_id)
     is_plain = single is not None and single.seat is None and single.item is None
     if not (is_plain or transition.ends_waiting):
         payload["lines"] = [_line_payload(line) for line in hold.lines]

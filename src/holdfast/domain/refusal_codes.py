@@ -46,6 +46,7 @@ class RefusalCode(StrEnum):
     INVALID_EVENT = "invalid_event"
     INVALID_POOL = "invalid_pool"
     CAPACITY_IN_USE = "capacity_in_use"
+    TOO_MANY_ITEMS = "too_many_items"
     HOLD_NOT_FOUND = "hold_not_found"
     HOLD_EXPIRED = "hold_expired"
     INVALID_HOLD_STATE = "invalid_hold_state"

@@ -11,6 +11,7 @@ from holdfast.ports.catalog import AvailabilityReader, CatalogStore
 from holdfast.ports.engine import SubmitForCallback
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.inventory.reservations import ReservationReader
 from holdfast.ports.mails.requests import MailRequestStore
 from holdfast.ports.mails.templates import MailTemplateStore
 from holdfast.ports.members import MemberSessionStore, MemberStore, PasswordCheck
@@ -40,6 +41,7 @@ class ApiContainer:
     seats: SeatReader
     statistics: SaleStatisticsReader
     orders: OrderReader
+    reservations: ReservationReader
     facts: FactLog
     audit: AuditReader
     attempts: AttemptJournal

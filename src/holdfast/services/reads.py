@@ -13,6 +13,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.access import KeyStore
 from holdfast.ports.catalog import AvailabilityReader, CatalogStore
 from holdfast.ports.holds import HoldReader, SeenHold, SeenPlace
+from holdfast.ports.inventory.reservations import ReservationReader
 from holdfast.ports.mails.templates import MailTemplateStore
 from holdfast.ports.members import MemberStore
 from holdfast.ports.organizations import OrganizationStore
@@ -68,6 +69,7 @@ def lookup_of(
 
 hold = lookup_of(HoldReader.hold, refusals.hold_not_found)
 holds = query_of(HoldReader.holds)
+reservations = query_of(ReservationReader.reservations)
 session_map = lookup_of(SeatReader.session_map, refusals.session_not_found)
 map_state = lookup_of(SeatReader.map_state, refusals.session_not_found)
 seat_changes = lookup_of(SeatReader.seat_changes, refusals.session_not_found)

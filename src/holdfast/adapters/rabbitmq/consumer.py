@@ -16,8 +16,13 @@ from holdfast.adapters.rabbitmq.messages import (
     from_raw,
     to_raw,
 )
-from holdfast.adapters.rabbitmq.topology import DEAD, DEFAULT_EXCHANGE, declare
-from holdfast.ports.facts.deliveries import PATIENCE_SECONDS, handle_until_settled, pause_seconds
+from holdfast.adapters.rabbitmq.topology import DEAD, DEFAULT_EXCHANGE, declare, declare_inventory
+from holdfast.ports.facts.deliveries import (
+    INVENTORY,
+    PATIENCE_SECONDS,
+    handle_until_settled,
+    pause_seconds,
+)
 from holdfast.ports.facts.log import Dead, Handled, Handler, Message, PublishFailed
 
 # A lost connection counts as a delivery of all prefetched messages, so prefetch no others.
@@ -48,6 +53,12 @@ class RabbitConsumer:
                 stopped.wait(pause_seconds(failures))
                 failures += 1
 
+    def drain(self, handler: Handler, seconds_max: float) -> None:
+        """Handle the messages that wait, for at most so long. One that cannot be handled now goes
+        to the end of the queue. Raises one of LINK_ERRORS if the broker is unreachable."""
+        with connected(self._url) as connection:
+            _Link(connection, self._queue, threading.Event()).drain(handler, seconds_max)
+
 
 class _Link:
     """One connection of the consumer."""
@@ -60,13 +71,23 @@ class _Link:
         self._publishing = ConfirmingChannel(connection)
         self._channel = self._publishing.channel
         declare(self._channel)
-        self._channel.basic_qos(0, PREFETCH, False)
-        self._channel.basic_consume(queue, callback=self._arrived.append)
+        if queue == INVENTORY.queue:
+            declare_inventory(self._channel)
 
     def consume(self, handler: Handler, patience_seconds: float) -> None:
+        self._channel.basic_qos(0, PREFETCH, False)
+        self._channel.basic_consume(self._queue, callback=self._arrived.append)
         while self._pause(0 if self._arrived else LOOK_EVERY_SECONDS):
             if self._arrived:
                 self._deliver(self._arrived.popleft(), handler, patience_seconds)
+
+    def drain(self, handler: Handler, seconds_max: float) -> None:
+        until = time.monotonic() + seconds_max
+        while (seconds := until - time.monotonic()) > 0:
+            raw = self._channel.basic_get(self._queue)
+            if raw is None:
+                break
+            self._deliver(raw, handler, seconds)
 
     def _deliver(self, raw: RawMessage, handler: Handler, patience_seconds: float) -> None:
         message = from_raw(raw)

@@ -1,4 +1,4 @@
-"""The exchanges and queues, declared by every connection."""
+"""The exchanges and queues, declared by every connection, except for the inventory's."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ from holdfast.adapters.rabbitmq.connections import Channel
 from holdfast.ports.facts.deliveries import (
     DELIVERIES_MAX,
     ENDINGS,
+    INVENTORY,
     NOTIFICATIONS,
     ORDERS,
     Subscription,
@@ -46,6 +47,11 @@ def declare(channel: Channel, facts_queue: str | None = None) -> None:
     if facts_queue is not None:
         _declare_queue(channel, facts_queue, _QUORUM)
         channel.queue_bind(facts_queue, FACTS, "#")
+
+
+def declare_inventory(channel: Channel) -> None:
+    """Only for an Inventory Service: without one, nobody would empty the queue."""
+    _declare_subscription(channel, INVENTORY, FACTS)
 
 
 def _declare_subscription(channel: Channel, subscription: Subscription, exchange: str) -> None:

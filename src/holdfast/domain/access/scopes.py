@@ -30,6 +30,7 @@ class Scope(StrEnum):
     MEMBERS_READ = "members:read"
     MEMBERS_WRITE = "members:write"
     PRIVACY_ERASE = "privacy:erase"  # forgets people, which cannot be undone
+    INVENTORY = "inventory"  # the Hold Service, at the Inventory Service
 
 
 ALL_SCOPES = tuple(Scope)
@@ -51,6 +52,7 @@ SCOPE_SETS: Mapping[str, tuple[Scope, ...]] = {
     ),
     "read": tuple(scope for scope in Scope if scope.endswith(":read")),
     "facts": (Scope.FACTS_READ,),
+    "inventory": (Scope.INVENTORY,),
     "all": ALL_SCOPES,
 }
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from uuid import uuid5
 
 from holdfast.domain import refusals
 from holdfast.domain.catalog.model import (
@@ -25,8 +26,11 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.immutable import immutable
 from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
-from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import NO_METADATA, Metadata
+
+# ISO 4217's code for no currency.
+NO_CURRENCY = "XXX"
 
 
 @immutable
@@ -169,6 +173,48 @@ class ChangeTicketType:
     metadata: Metadata | None = None
 
 
+# Of one session.
+ITEMS_MAX = 500
+
+
+def too_many_items() -> Refusal:
+    message = f"A session has at most {ITEMS_MAX} items"
+    return Refusal(RefusalCode.TOO_MANY_ITEMS, message, {"maximum": ITEMS_MAX})
+
+
+@immutable
+class SetStock:
+    """Set the number of tickets of an item of the Inventory Service: a ticket type with a pool of
+    its own. What it needs and is missing is created: an event for all items, and the session."""
+
+    organization_id: OrganizationId
+    session_id: SessionId
+    ticket_type_id: TicketTypeId
+    total: int
+
+    @property
+    def event_id(self) -> EventId:
+        return EventId(uuid5(self.organization_id, "inventory"))
+
+    @property
+    def new_event(self) -> CreateEvent:
+        ids = (self.organization_id, self.event_id)
+        return CreateEvent(*ids, "Inventory", NO_CURRENCY, PolicyOverride())
+
+    @property
+    def new_session(self) -> CreateSession:
+        ids = (self.organization_id, self.session_id, self.event_id)
+        return CreateSession(*ids, str(self.session_id), None)
+
+    @property
+    def new_ticket_type(self) -> CreateTicketType:
+        """Prices are the Hold Service's."""
+        name, pool_id = str(self.ticket_type_id), PoolId(self.ticket_type_id)
+        pool = CreatePool(self.organization_id, pool_id, self.session_id, name, self.total)
+        ids = (self.organization_id, self.ticket_type_id, self.session_id)
+        return CreateTicketType(*ids, name, 0, (), pool, PolicyOverride())
+
+
 @immutable
 class CreateBlock:
     """`own_pool` counts the block's capacity. Without a rank, the block comes last."""
@@ -222,6 +268,7 @@ CatalogChange = (
     | ChangePool
     | CreateTicketType
     | ChangeTicketType
+    | SetStock
     | CreateBlock
     | ChangeBlock
     | ImportSeats

@@ -105,6 +105,16 @@ class Released:
 
 
 @immutable
+class Reserved:
+    """A reservation of the Inventory Service, as it is now. With `is_repeat`, an earlier call had
+    the same effect."""
+
+    hold: Hold
+    at: datetime
+    is_repeat: bool = False
+
+
+@immutable
 class Extended:
     hold: Hold
     at: datetime
@@ -227,6 +237,7 @@ Outcome = (
     Placed
     | AwaitsInventory
     | Released
+    | Reserved
     | Extended
     | CheckoutStarted
     | Converted

@@ -9,6 +9,9 @@ from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.holds.settle_hold import SettleHold
+from holdfast.domain.inventory.commit_tickets import CommitTickets
+from holdfast.domain.inventory.release_tickets import ReleaseTickets
+from holdfast.domain.inventory.reserve_tickets import ReserveTickets
 from holdfast.domain.orders.cancel_order import CancelOrder
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.record_refund import RecordRefund
@@ -38,6 +41,9 @@ COMMANDS: tuple[type[Command], ...] = (
     ConvertHolds,
     CancelOrder,
     RecordRefund,
+    ReserveTickets,
+    ReleaseTickets,
+    CommitTickets,
 )
 
 

@@ -1,6 +1,8 @@
 """The API as one ASGI application."""
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from holdfast.entrypoints.api.access.authentication import Bearer, Tokens
 from holdfast.entrypoints.api.access.cors import Cors
@@ -19,6 +21,7 @@ from holdfast.entrypoints.api.fairness.calls import IMPORTS, LARGE_READS, READS,
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.replies import size_of
+from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.http.routing import Edge, Router
 from holdfast.entrypoints.api.lookups import shared_reply
 from holdfast.entrypoints.api.members.sessions import LogInThread
@@ -37,11 +40,17 @@ from holdfast.services.seats import SeatFinder
 
 
 class Api(Edge):
-    """Serves whole paths (`/api/...`), so it can be mounted at /api or stand alone. It uses one
+    """Serves whole paths (`/api/...`), so it can be mounted there or stand alone. It uses one
     event loop at a time; the owner of the lifespan calls `close` at its end."""
 
     def __init__(
-        self, container: ApiContainer, turns_of_passwords: PasswordTurns, tarpit: Tarpit
+        self,
+        container: ApiContainer,
+        turns_of_passwords: PasswordTurns,
+        routes: Sequence[Route[Any]],
+        *,
+        prefix: str = "/api",
+        tarpit: Tarpit | None = None,
     ) -> None:
         bound_seconds = container.deadline_seconds + GRACE_SECONDS
         turns = ReadTurns()
@@ -56,10 +65,9 @@ class Api(Edge):
         self._key_lookups = KeyLookups(container.authenticator, bound_seconds)
         self._token_lookups = KeyLookups(holders.authenticator, bound_seconds, "tokens")
         tokens, cors = Tokens(holders, self._token_lookups), Cors(holders.origins)
-        self.bearer = Bearer(container.authenticator, self._key_lookups, tokens, tarpit)
-        routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
-        router = Router(routes, context, self.bearer, documents(routes), cors)
-        super().__init__(router, container.attempts, cors)
+        self.bearer = Bearer(container.authenticator, self._key_lookups, tokens, tarpit or Tarpit())
+        router = Router(routes, context, self.bearer, documents(routes, prefix), cors)
+        super().__init__(router, container.attempts, cors, prefix)
 
     def _context(self, container: ApiContainer, engine: EngineAnswers, turns: ReadTurns) -> Context:
         seat_finder = SeatFinder(container.seats)
@@ -95,6 +103,7 @@ class Api(Edge):
                 size_of,
             ),
             orders=container.orders,
+            reservations=container.reservations,
             facts=container.facts,
             audit=container.audit,
             keys=container.keys,
@@ -134,4 +143,5 @@ def create_api(
     tarpit: Tarpit | None = None,
 ) -> Api:
     """The admin pages of the same process share `turns_of_passwords`."""
-    return Api(container, turns_of_passwords or PasswordTurns(), tarpit or Tarpit())
+    routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
+    return Api(container, turns_of_passwords or PasswordTurns(), routes, tarpit=tarpit)

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.process import prepare_process
-from holdfast.bootstrap.server import Server
+from holdfast.bootstrap.server import Server, inventory_threads
 from holdfast.bootstrap.settings import Network
 from holdfast.domain.immutable import immutable
 from holdfast.entrypoints.admin.apps import AdminConfig
@@ -24,6 +24,7 @@ from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.entrypoints.asgi.health import Readiness, health_routes
 from holdfast.entrypoints.asgi.login_gate import LoginGate
 from holdfast.entrypoints.asgi.page_gate import PageGate
+from holdfast.entrypoints.inventory.app import create_inventory_api
 
 
 @immutable
@@ -70,6 +71,12 @@ def create_pages_only() -> Application:
     """With an engine for what operators do, and without the duties."""
     server = Server(replace(prepare_process(), holdfast_duties="none"))
     return _application(server, None, [_pages(server, PasswordTurns())])
+
+
+def create_inventory() -> Application:
+    """The Inventory Service."""
+    server = Server(prepare_process(), inventory_threads)
+    return _application(server, create_inventory_api(server.container), [])
 
 
 def _application(server: Server, api: Api | None, pages: Sequence[BaseRoute]) -> Application:

@@ -12,8 +12,11 @@ from holdfast.entrypoints.cli.terminal import CommandFailed
 
 # The module of each command. Only the called command's is loaded: loading all takes twice as long.
 MODULES = {
-    "demo": "demo",
+    "demo": "demo.one_service",
+    "demo-services": "demo.two_services",
     "serve": "serve",
+    "inventory": "inventory.serve",
+    "inventory-check": "inventory.check",
     "migrate": "migrate",
     "create-organization": "accounts",
     "create-admin": "accounts",
@@ -31,6 +34,7 @@ MODULES = {
     "consume": "consume",
     "dead-letters": "dead_letters",
     "release-expired": "release_expired",
+    "reconcile": "inventory.reconcile",
     "audit": "audit",
 }
 

@@ -81,6 +81,7 @@ def serve(settings: Settings, part: str) -> None:
         "all": app.create_everything,
         "api": app.create_api_only,
         "pages": app.create_pages_only,
+        "inventory": app.create_inventory,
     }[part]
     sockets = [
         listening_socket(settings, is_shared=True) for _ in range(settings.holdfast_processes)

@@ -357,7 +357,7 @@ class Connection(asyncio.Protocol):
         if exchange.is_complete:
             self._connections.mark_busy(self)
         api, path = self._connections.api, exchange.path
-        if api is not None and (path.startswith("/api/") or path == "/api"):
+        if api is not None and (path.startswith(self._connections.api_paths) or path == api.prefix):
             answering = self._reply(api, exchange)
         else:
             answering = self._serve(exchange)

@@ -24,6 +24,7 @@ class Connections:
         proxies: TrustedProxies | None = None,
     ) -> None:
         self.api = api
+        self.api_paths = "" if api is None else f"{api.prefix}/"
         self.rest = rest
         self.proxies = proxies
         self.now = 0.0

@@ -41,6 +41,11 @@ NOTIFICATIONS = Subscription(
 ENDINGS = Subscription(
     "holdfast.endings", frozenset({"hold.cancelled", "hold.expired", "order.cancelled"})
 )
+# The ends of holds, for an Inventory Service: it gives the tickets back, or sells them.
+INVENTORY = Subscription(
+    "holdfast.inventory",
+    frozenset({"hold.cancelled", "hold.converted", "hold.expired", "hold.failed"}),
+)
 NOTIFIED_TYPES = NOTIFICATIONS.types | ENDINGS.types
 # Messages from the shop that takes the payment.
 ORDERS = Subscription("holdfast.orders", frozenset({"order.confirmed"}))

@@ -23,6 +23,7 @@ from holdfast.domain.catalog.changes import (
     ImportSeats,
     PlaceChange,
     SaleChange,
+    SetStock,
     refuse_policy,
     refuse_window,
 )
@@ -159,6 +160,11 @@ class CatalogEditor:
             self.organization_id, ticket_type_id, name, price_minor, pool_ids, policy, metadata
         )
         return self._apply(change)
+
+    def set_stock(
+        self, session_id: SessionId, ticket_type_id: TicketTypeId, total: int
+    ) -> CatalogAnswer:
+        return self._apply(SetStock(self.organization_id, session_id, ticket_type_id, total))
 
     def create_block(
         self,

@@ -1,1 +1,1 @@
-"""Holds in front of an inventory that is another service."""
+"""The Inventory Service, and holds in front of one."""

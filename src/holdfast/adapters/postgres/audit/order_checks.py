@@ -1,6 +1,10 @@
 """The queries of the integrity check about orders and tickets."""
 
 from holdfast.adapters.postgres.audit.book_check import HORIZON, MAY_BE_PRUNED, BookCheck
+from holdfast.domain.inventory.reservation import FOREVER
+
+# What the Inventory Service has sold: the Hold Service has its order.
+_RESERVATION = f"h.expires_at = '{FOREVER.isoformat()}'"
 
 # A blocked seat that was sold keeps its hold, and stays sold.
 _SOLD_SEATS = """
@@ -23,12 +27,13 @@ JOIN ticket t ON t.organization_id = s.organization_id AND t.seat_id = s.id
 WHERE s.status = 'held' AND t.voided_at IS NULL
 """
 
-_PAID_HOLDS = """
+_PAID_HOLDS = f"""
 SELECT h.id AS hold_id, h.status, h.order_id FROM hold h
 LEFT JOIN purchase_order o ON o.organization_id = h.organization_id AND o.id = h.order_id
     AND h.id = ANY (o.hold_ids)
-WHERE CASE h.status WHEN 'converted' THEN o.id IS NULL ELSE h.order_id IS NOT NULL END
-"""
+WHERE CASE WHEN h.status = 'converted' AND NOT {_RESERVATION} THEN o.id IS NULL
+    ELSE h.order_id IS NOT NULL END
+"""  # noqa: S608
 
 _ORDERED_HOLDS = """
 SELECT o.id AS order_id, named.hold_id FROM purchase_order o
@@ -37,20 +42,21 @@ LEFT JOIN hold h ON h.organization_id = o.organization_id AND h.id = named.hold_
 WHERE (h.status, h.order_id) IS DISTINCT FROM ('converted', o.id)
 """
 
-_TICKETS = """
+_TICKETS = f"""
 WITH bought AS (
     SELECT l.organization_id, h.order_id, l.hold_id, h.session_id, l.ticket_type_id, l.seat_id,
         l.unit_price_minor, sum(l.quantity) AS tickets
     FROM hold h
     JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
-    WHERE h.status = 'converted' AND l.removed_version IS NULL GROUP BY 1, 2, 3, 4, 5, 6, 7
+    WHERE h.status = 'converted' AND NOT {_RESERVATION} AND l.removed_version IS NULL
+    GROUP BY 1, 2, 3, 4, 5, 6, 7
 ), made AS (
     SELECT organization_id, order_id, hold_id, session_id, ticket_type_id, seat_id,
         unit_price_minor, count(*) AS tickets
     FROM ticket GROUP BY 1, 2, 3, 4, 5, 6, 7
 )
 (TABLE bought EXCEPT TABLE made) UNION ALL (TABLE made EXCEPT TABLE bought)
-"""
+"""  # noqa: S608
 
 _TOTALS = """
 SELECT o.id AS order_id, o.total_minor, sum(t.unit_price_minor) AS price_of_tickets

@@ -16,6 +16,7 @@ from holdfast.adapters.postgres.engine.rows import array, columns, metadata_json
 from holdfast.adapters.postgres.seats.rows import seat_place_row
 from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import (
+    ITEMS_MAX,
     CatalogChange,
     ChangeBlock,
     ChangeEvent,
@@ -28,6 +29,8 @@ from holdfast.domain.catalog.changes import (
     CreateSession,
     CreateTicketType,
     ImportSeats,
+    SetStock,
+    too_many_items,
 )
 from holdfast.domain.catalog.facts import import_fact
 from holdfast.domain.catalog.model import Block, BlockPrice, SaleTerms, TicketType
@@ -82,14 +85,24 @@ def change_catalog(
             return _create_ticket_type(transaction, change)
         case ChangeTicketType():
             return _change_ticket_type(transaction, change)
+        case SetStock():
+            return _set_stock(transaction, change)
+        case CreateBlock() | ChangeBlock() | ImportSeats():
+            return _change_hall(transaction, change)
+        case _:
+            assert_never(change)
+
+
+def _change_hall(
+    transaction: CatalogTransaction, change: CreateBlock | ChangeBlock | ImportSeats
+) -> CatalogOutcome:
+    match change:
         case CreateBlock():
             return _create_block(transaction, change)
         case ChangeBlock():
             return _change_block(transaction, change)
         case ImportSeats():
             return _import_seats(transaction, change)
-        case _:
-            assert_never(change)
 
 
 def _create_event(transaction: CatalogTransaction, change: CreateEvent) -> CatalogOutcome:
@@ -253,6 +266,33 @@ def _write_ticket_type(transaction: CatalogTransaction, ticket_type: TicketType)
     transaction.update(sql.CHANGE_TICKET_TYPE, id_, terms)
     transaction.execute(sql.CLEAR_POOLS, id_)
     transaction.execute(sql.DRAW_FROM_POOLS, id_, list(ticket_type.pool_ids))
+
+
+def _set_stock(transaction: CatalogTransaction, change: SetStock) -> CatalogOutcome:
+    item = transaction.find(sql.TICKET_TYPES, change.ticket_type_id)
+    if item is None:
+        # Under this lock, nobody else creates an item of the organization.
+        transaction.lock(ResourceKind.EVENT, change.event_id)
+        item = transaction.find(sql.TICKET_TYPES, change.ticket_type_id)
+    if item is None:
+        refusal = _create_item(transaction, change)
+        return refusal or transaction.get(sql.POOLS, PoolId(change.ticket_type_id))
+    if item.session_id != change.session_id or len(item.pool_ids) != 1:
+        return refusals.ticket_type_not_found()
+    ids = (change.organization_id, item.pool_ids[0])
+    return _change_pool(transaction, ChangePool(*ids, total=change.total))
+
+
+def _create_item(transaction: CatalogTransaction, change: SetStock) -> Refusal | None:
+    if transaction.find(sql.EVENTS, change.event_id) is None:
+        _create_event(transaction, change.new_event)
+    if transaction.find(sql.SESSIONS, change.session_id) is None:
+        _create_session(transaction, change.new_session)
+    ((items,),) = transaction.execute(sql.TYPES_IN_SESSION, change.session_id)
+    if items >= ITEMS_MAX:
+        return too_many_items()
+    _create_ticket_type(transaction, change.new_ticket_type)
+    return None
 
 
 def with_seats(

@@ -317,6 +317,9 @@ WHERE organization_id = %s AND id = %s
 POOLS_IN_SESSION = """
 SELECT id FROM pool WHERE organization_id = %s AND session_id = %s AND id = ANY (%s)
 """
+TYPES_IN_SESSION = """
+SELECT count(*) FROM ticket_type WHERE organization_id = %s AND session_id = %s
+"""
 INSERT_TICKET_TYPE = f"""
 INSERT INTO ticket_type (organization_id, id, session_id, name, price_minor, is_seated, {_POLICY},
     metadata)

@@ -135,7 +135,8 @@ SELECT organization_id, hold_id, %s::text::xid8, %s,
     statement_timestamp() + make_interval(secs => seconds)
 FROM unnest(%s::uuid[], %s::uuid[], %s::integer[]) AS task (organization_id, hold_id, seconds)
 ON CONFLICT (organization_id, hold_id) DO UPDATE
-SET position = excluded.position, due_at = excluded.due_at, attempts = 0, problem = NULL
+SET position = excluded.position, due_at = excluded.due_at, attempts = 0, problem = NULL,
+    is_contradiction = false
 """
 DELETE_INVENTORY_TASKS = """
 DELETE FROM inventory_task USING unnest(%s::uuid[], %s::uuid[]) AS done (organization_id, hold_id)

@@ -115,7 +115,7 @@ def hold_from_row(addresses: Addresses, row: Iterable[Any]) -> Hold:
         extensions=extensions,
         given_up_at=given_up_at,
         waiting=None if waiting is None else _place_from_json(*waiting),
-        lines=tuple(_line_from_json(line) for line in lines),
+        lines=tuple(_line_from_json(line) for line in lines or ()),
     )
 
 

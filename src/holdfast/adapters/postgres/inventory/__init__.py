@@ -1,1 +1,1 @@
-"""The inventory that is another service, as far as it is kept in the database."""
+"""Reservations of the Inventory Service, and what a Hold Service keeps about one."""

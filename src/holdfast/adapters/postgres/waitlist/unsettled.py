@@ -12,6 +12,7 @@ from holdfast.domain.catalog.changes import (
     ChangeSession,
     ChangeTicketType,
     ImportSeats,
+    SetStock,
 )
 from holdfast.domain.catalog.model import Block, Event, PoolState, Session, TicketType
 from holdfast.domain.catalog.seat_import import ImportedSeats
@@ -31,7 +32,7 @@ def unsettle(
         case ChangeSession(), Session() as moved:
             statement, subject = sql.UNSETTLE_SESSION, moved.id
         case (
-            ChangePool() | ChangeTicketType() | ChangeBlock() | ImportSeats(),
+            ChangePool() | SetStock() | ChangeTicketType() | ChangeBlock() | ImportSeats(),
             PoolState() | TicketType() | Block() | ImportedSeats() as changed,
         ):
             statement, subject = sql.UNSETTLE_SESSION, changed.session_id

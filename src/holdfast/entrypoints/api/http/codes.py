@@ -148,6 +148,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.HOLDER_LIMIT_REACHED: Kind(409, "Limit per customer reached"),
     RefusalCode.HOLDER_COOLDOWN: Kind(429, "Too soon after the last hold"),
     RefusalCode.CAPACITY_IN_USE: Kind(409, "Capacity in use"),
+    RefusalCode.TOO_MANY_ITEMS: Kind(409, "Too many items"),
     RefusalCode.DUPLICATE_BLOCK: Kind(409, "Duplicate block"),
     RefusalCode.CATALOG_CHANGED: Kind(409, "Catalog changed"),
     RefusalCode.INVALID_EVENT_STATE: Kind(409, "Invalid event state"),

@@ -19,6 +19,7 @@ from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.engine import Submit
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.inventory.reservations import ReservationReader
 from holdfast.ports.mails.templates import MailTemplateStore
 from holdfast.ports.members import MemberStore
 from holdfast.ports.orders import OrderReader
@@ -52,6 +53,7 @@ class Context:
     availabilities: FreshLookups[CodedSession, Reply | Refusal]
     occupancies: FreshLookups[CodedEvent, Reply | Refusal]
     orders: OrderReader
+    reservations: ReservationReader
     facts: FactLog
     audit: AuditReader
     keys: KeyStore

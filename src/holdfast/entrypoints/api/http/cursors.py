@@ -11,7 +11,7 @@ from msgspec import UnsetType
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.fields import CURSOR_MESSAGE
 from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid
-from holdfast.entrypoints.api.http.shapes import PageQuery
+from holdfast.entrypoints.api.http.shapes import PageQuery, given_or_none
 from holdfast.ports.audit.reader import AuditPosition
 from holdfast.ports.facts.log import Position
 from holdfast.ports.paging import Cursor, PageRequest
@@ -28,10 +28,14 @@ def cursor_text(cursor: Cursor) -> str:
 
 
 def page_request(query: PageQuery) -> PageRequest:
-    if isinstance(query.cursor, UnsetType):
-        return PageRequest(query.limit)
-    microseconds, id_bytes = _values(_PAGE, query.cursor)
-    return PageRequest(query.limit, Cursor(_moment(microseconds), UUID(bytes=id_bytes)))
+    return page_after(query.limit, given_or_none(query.cursor))
+
+
+def page_after(size: int, cursor: str | None) -> PageRequest:
+    if cursor is None:
+        return PageRequest(size)
+    microseconds, id_bytes = _values(_PAGE, cursor)
+    return PageRequest(size, Cursor(_moment(microseconds), UUID(bytes=id_bytes)))
 
 
 def fact_cursor_text(position: Position) -> str:

@@ -30,6 +30,7 @@ from holdfast.domain.group.outcomes import (
     Promoted,
     RefundRecorded,
     Released,
+    Reserved,
     SeatsBlocked,
     Waiting,
     Warned,
@@ -83,7 +84,7 @@ ACCEPTED = 202
 
 # As tuples, which are quicker to compare with than unions.
 _WITHOUT_NEW = (CartChanged, CartEmptied)
-_REPEATABLE = (Placed, CheckoutStarted, CartChanged, Waiting)
+_REPEATABLE = (Placed, CheckoutStarted, CartChanged, Waiting, Reserved)
 
 _REPLAYED_HEADERS = ((b"idempotent-replayed", b"true"),)
 
@@ -130,6 +131,7 @@ def answer_of(outcome: AnyOutcome) -> object:
             | Expired()
             | Warned()
             | SeatsBlocked()
+            | Reserved()
             | CartEmptied()
             | Promoted()
             | HoldPromoted()

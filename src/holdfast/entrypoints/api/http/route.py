@@ -53,11 +53,14 @@ class Route(Generic[G]):
     attempt: str = "request.refused"  # the audit's name of a request that never reached the engine
     refusals: tuple[Code, ...] = ()
     is_unsafe: bool = field(init=False)  # changes something, so it takes an Idempotency-Key
-    has_names: bool = field(init=False)  # ids or a cart token in its path
+    # Where its path has ids or a cart token: the numbers of these parts.
+    names: tuple[int, ...] = field(init=False)
     is_of_cart: bool = field(init=False)
 
     def __post_init__(self) -> None:
         is_unsafe = self.method in {"POST", "PUT", "PATCH", "DELETE"}
         object.__setattr__(self, "is_unsafe", is_unsafe)
-        object.__setattr__(self, "has_names", "{" in self.path)
+        parts = enumerate(self.path.split("/"))
+        names = tuple(number for number, part in parts if part.startswith("{"))
+        object.__setattr__(self, "names", names)
         object.__setattr__(self, "is_of_cart", "/{cart_token}/" in self.path)

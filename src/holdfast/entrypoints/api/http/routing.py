@@ -63,7 +63,7 @@ _NO_FIELDS = NoFields()
 _log = structlog.get_logger("holdfast.api")
 
 Respond = Callable[[Call, Receive], Awaitable[Reply]]
-# Of a path: how many parts it has, and the first after /api/, which is never a name or an id.
+# Of a path: how many parts it has, and the first after the prefix, never a name or an id.
 _Shape = tuple[int, str]
 
 
@@ -71,7 +71,14 @@ class Edge:
     """Every error becomes a reply that reveals nothing internal. Holdfast's own server calls
     `respond` and `log_reply`; for others, this is an ASGI application."""
 
-    def __init__(self, answer: Respond, attempts: AttemptJournal, cors: Cors | None = None) -> None:
+    def __init__(
+        self,
+        answer: Respond,
+        attempts: AttemptJournal,
+        cors: Cors | None = None,
+        prefix: str = "/api",
+    ) -> None:
+        self.prefix = prefix  # of all its paths
         self._answer = answer
         self._attempts = attempts
         self._cors = cors
@@ -205,7 +212,7 @@ class Endpoint:
                 )
             else:
                 given = parse_query(call, route.query or NoFields)
-            refusal = _read_path(route, call) if route.has_names else None
+            refusal = _read_path(route, call) if route.names else None
             if refusal is None and principal.holder is not None:
                 refuse_fields(given)
                 refusal = await self._refuse_outside(call)
@@ -402,24 +409,25 @@ def _fits(part: str, segment: str) -> bool:
 
 
 def _read_path(route: Route[Any], call: Call) -> Refusal | None:
-    """Read the ids in the path: the third and fifth part, as in
-    /api/events/{event_id}/seats/{seat_id}. A malformed id is refused like an unknown one, unless
-    the route has its own code. A cart token is the third part and may be any printable text."""
+    """Read the one or two ids in the path. A malformed id is refused like an unknown one, unless
+    the route has its own code. A cart token may be any printable text."""
+    first, *others = route.names
     if route.is_of_cart:
-        call.cart = _cart_name(call.segments[3])
+        call.cart = _cart_name(call.segments[first])
         return None
     if route.not_found is None:
         return None
     parts = call.segments
-    found = path_id(parts[3])
+    found = path_id(parts[first])
     if found is None:
-        _refuse_malformed(route, 3)
+        _refuse_malformed(route, first)
         return route.not_found
     call.path_id = found
     if route.nested_not_found is not None:
-        found = path_id(parts[5])
+        (second,) = others
+        found = path_id(parts[second])
         if found is None:
-            _refuse_malformed(route, 5)
+            _refuse_malformed(route, second)
             return route.nested_not_found
         call.nested_id = found
     return None

@@ -21,6 +21,7 @@ from holdfast.entrypoints.api.organization.examples import (
 from holdfast.entrypoints.api.privacy.examples import PRIVACY_ANSWERS, PRIVACY_REQUESTS
 from holdfast.entrypoints.api.seats.examples import SEAT_ANSWERS, SEAT_REQUESTS
 from holdfast.entrypoints.api.tokens.examples import TOKEN_ANSWERS, TOKEN_REQUESTS
+from holdfast.entrypoints.inventory.examples import INVENTORY_ANSWERS, INVENTORY_REQUESTS
 
 _held = hold_answer(HELD, NOW)
 
@@ -40,6 +41,7 @@ ANSWERS: Mapping[type[Struct], Struct] = {
         *MAIL_ANSWERS,
         *TOKEN_ANSWERS,
         *PRIVACY_ANSWERS,
+        *INVENTORY_ANSWERS,
     )
 }
 
@@ -63,5 +65,6 @@ for _name, _request in (
     *MAIL_REQUESTS,
     *TOKEN_REQUESTS,
     *PRIVACY_REQUESTS,
+    *INVENTORY_REQUESTS,
 ):
     REQUESTS.setdefault(type(_request), {})[_name] = _request

@@ -11,7 +11,6 @@ from holdfast.entrypoints.api.http.exchange import SAFE_HEADERS, Reply
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.openapi.document import openapi_document
 
-_ASSETS = "/api/docs/assets"
 _FOLDER = "static/drf_spectacular_sidecar/swagger-ui-dist"
 _CONTENT_TYPES = {
     "start.js": b"text/javascript; charset=utf-8",
@@ -32,7 +31,7 @@ _PAGE_HEADERS = (
 _ASSET_HEADERS = ((b"cache-control", b"public, max-age=3600"), *SAFE_HEADERS)
 
 
-def documents(routes: Sequence[Route[Any]]) -> dict[str, Reply]:
+def documents(routes: Sequence[Route[Any]], prefix: str) -> dict[str, Reply]:
     """The public documents by path."""
     own, swagger = files(__package__), files("drf_spectacular_sidecar").joinpath(_FOLDER)
     page = own.joinpath("docs.html").read_bytes()
@@ -41,10 +40,12 @@ def documents(routes: Sequence[Route[Any]]) -> dict[str, Reply]:
         for name in _CONTENT_TYPES
     }
     return {
-        "/api/schema": Reply(200, msgspec.json.encode(openapi_document(routes))),
-        "/api/docs": Reply(200, page, b"text/html; charset=utf-8", (), _PAGE_HEADERS),
+        f"{prefix}/schema": Reply(200, msgspec.json.encode(openapi_document(routes))),
+        f"{prefix}/docs": Reply(200, page, b"text/html; charset=utf-8", (), _PAGE_HEADERS),
         **{
-            f"{_ASSETS}/{name}": Reply(200, content, _CONTENT_TYPES[name], (), _ASSET_HEADERS)
+            f"{prefix}/docs/assets/{name}": Reply(
+                200, content, _CONTENT_TYPES[name], (), _ASSET_HEADERS
+            )
             for name, content in assets.items()
         },
     }

@@ -9,6 +9,7 @@ from holdfast.domain import refusals
 from holdfast.domain.access.keys import KEYS_MAX
 from holdfast.domain.access.members import MEMBERS_MAX
 from holdfast.domain.access.rates import Rate
+from holdfast.domain.catalog.changes import too_many_items
 from holdfast.domain.holds.remote import not_with_remote_inventory
 from holdfast.domain.orders import refusals as of_orders
 from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
@@ -54,6 +55,7 @@ _WITH_VALUES = (
     refusals.too_many_queues(QUEUES_MAX),
     refusals.key_not_valid("revoked"),
     refusals.scope_not_held("holds:write"),
+    too_many_items(),
     refusals.too_many_keys(KEYS_MAX),
     refusals.rate_limit_exceeded("seats_per_holder", Rate(10, 300), 120),
     refusals.too_many_members(MEMBERS_MAX),

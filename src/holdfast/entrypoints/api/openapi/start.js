@@ -1,6 +1,6 @@
 // A null validatorUrl keeps the page from sending the schema to an outside service.
 SwaggerUIBundle({
-  url: "/api/schema",
+  url: "schema",
   dom_id: "#docs",
   deepLinking: true,
   validatorUrl: null,

@@ -1,0 +1,1 @@
+"""The commands of the Inventory Service: it reserves and sells tickets for the Hold Service."""

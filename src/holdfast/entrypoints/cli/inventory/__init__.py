@@ -1,0 +1,1 @@
+"""`holdfast inventory` and `holdfast inventory-check`."""

@@ -1,0 +1,1 @@
+"""Checks whether an Inventory Service keeps the contract: `contracts/inventory.yaml`."""

@@ -1,0 +1,1 @@
+"""The reconciler, between this service and an Inventory Service."""
