@@ -19,13 +19,19 @@ ALONE := -m "alone and not long"
 SLOWEST := --durations=10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench path pictures faults mutants format lock clean
+.PHONY: help demo demo-services shop test check bench path pictures faults mutants format lock clean
 
 help: ## list these targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
 demo: $(READY) ## run Holdfast on embedded PostgreSQL and Valkey, with a demo sale loaded
 	@exec $(BIN)/holdfast demo
+
+demo-services: $(READY) ## run a Hold Service and an Inventory Service, with RabbitMQ between them
+	@exec $(BIN)/holdfast demo-services
+
+shop: $(READY) ## run the sample Django shop, and the demo for it (ARGS=--in-process: the engine in the shop)
+	@exec $(BIN)/python examples/django_shop/run.py $(ARGS)
 
 test: $(READY) ## run all tests against real, private services
 ifdef ARGS

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +50,7 @@ POSTGRES_SETTINGS = {
 }
 # Without one, the server would not encrypt addresses.
 SECRET = "a secret of the installation, 32"  # noqa: S105
+NO_SETTINGS: Mapping[str, str] = {}
 # Of 16 MB each.
 WAL_SEGMENTS = 60
 
@@ -92,7 +93,7 @@ class Lab:
     def __enter__(self) -> Self:
         self.postgres.start()
         self._prepare_wal()
-        self._migrate()
+        self._migrate(self.url)
         self.secret_key = self.add_organization(ORGANIZATION_ID, POOLS)
         return self
 
@@ -104,10 +105,18 @@ class Lab:
     def url(self) -> str:
         return self.postgres.url
 
-    def _migrate(self) -> None:
+    def another_database(self, name: str) -> str:
+        """A migrated database beside the other; returns the owner's URL."""
+        with psycopg.connect(self.postgres.superuser_url, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} OWNER holdfast".encode())
+        url = self.url.rpartition("/")[0] + f"/{name}"
+        self._migrate(url)
+        return url
+
+    def _migrate(self, url: str) -> None:
         subprocess.run(
             [sys.executable, "-m", "holdfast.entrypoints.cli.main", "migrate"],
-            env=self._environment(DATABASE_URL=self.url),
+            env=self._environment(DATABASE_URL=url),
             stdout=subprocess.DEVNULL,
             check=True,
         )
@@ -221,23 +230,30 @@ class Lab:
 
     @contextmanager
     def server(
-        self, processes: int = 1, group_max: int = 128, *, duties: str = "threads"
+        self,
+        processes: int = 1,
+        group_max: int = 128,
+        *,
+        duties: str = "threads",
+        command: Sequence[str] = ("serve", "--api"),
+        settings: Mapping[str, str] = NO_SETTINGS,
     ) -> Iterator[RunningServer]:
         """`holdfast serve` with everything enabled: validation, keys, audit, outbox, logs."""
         port = free_port("127.0.0.1")
-        environment = self._environment(
-            DATABASE_URL=self.postgres.server_url,
-            HOLDFAST_PORT=str(port),
-            HOLDFAST_PROCESSES=str(processes),
-            HOLDFAST_GROUP_MAX=str(group_max),
-            HOLDFAST_DUTIES=duties,
-            HOLDFAST_SECRET_KEY=SECRET,
-        )
+        own = {
+            "DATABASE_URL": self.postgres.server_url,
+            "HOLDFAST_PORT": str(port),
+            "HOLDFAST_PROCESSES": str(processes),
+            "HOLDFAST_GROUP_MAX": str(group_max),
+            "HOLDFAST_DUTIES": duties,
+            "HOLDFAST_SECRET_KEY": SECRET,
+        }
+        environment = self._environment(**own | dict(settings))
         instruments = Path(tempfile.mkdtemp(prefix="instruments-", dir=self.directory))
         program = [sys.executable, "-m", "bench.cost.instruments", str(instruments)]
         with (self.directory / "server.log").open("wb") as output:
             process = subprocess.Popen(
-                [*program, "serve", "--api"],
+                [*program, *command],
                 env=environment,
                 stdout=output,
                 stderr=output,

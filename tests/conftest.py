@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 import structlog
 
-from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedValkey
+from holdfast.adapters.embedded import (
+    EmbeddedPostgres,
+    EmbeddedServiceError,
+    EmbeddedValkey,
+)
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
@@ -20,7 +24,7 @@ from tests.support.brokers import BrokerAddress, BrokerUnderTest
 from tests.support.databases import DatabaseFactory
 from tests.support.patience import PATIENT
 from tests.support.platform import Platform, new_platform
-from tests.support.rabbit import RabbitBroker, find_rabbit
+from tests.support.rabbit import RabbitBroker
 from tests.support.servers import RunningServer
 from tests.support.stalls import pytest_runtest_protocol, pytest_terminal_summary
 
@@ -85,15 +89,13 @@ def rabbit(
 ) -> Iterator[RabbitBroker]:
     """One private RabbitMQ for the whole run; each test takes a `new_vhost()`."""
     debian.announce(request.config, "Starting RabbitMQ, fetched where it is missing ...")
-    installation = find_rabbit()
-    if installation is None:
-        debian.unavailable(
-            "RabbitMQ is not here and cannot be fetched: `apt-get install rabbitmq-server`"
-        )
-    broker = RabbitBroker(tmp_path_factory.mktemp("rabbit"), installation)
-    broker.start()
-    yield broker
-    broker.stop()
+    broker = RabbitBroker(tmp_path_factory.mktemp("rabbit"))
+    try:
+        _ = broker.installation
+    except EmbeddedServiceError as error:
+        debian.unavailable(str(error))
+    with broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")

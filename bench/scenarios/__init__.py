@@ -23,6 +23,7 @@ from bench.scenarios import (
     seat_map,
     spread_pools,
     stampede,
+    two_services,
     waitlist,
     waitlist_queues,
 )
@@ -48,5 +49,6 @@ ALL: tuple[Scenario, ...] = (
     best_available.run,
     stampede.run,
     seat_map.run,
+    two_services.run,
     neighbour.run,
 )

@@ -2,20 +2,20 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 
 from bench.lab import Lab
 from bench.loading import HOUR_SECONDS, load_holds
 from bench.results import Figure, median, relative_spread
 from bench.rounds import Plan, alternate
-from holdfast.adapters.embedded import EmbeddedValkey
+from holdfast.adapters.embedded import EmbeddedServiceError, EmbeddedValkey
 from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.redis.facts import ValkeyPublisher
 from holdfast.ports.facts.log import PARTITIONS, Publisher
 from holdfast.services.facts.relay import Relay
-from tests.support.rabbit import RabbitBroker, find_rabbit
+from tests.support.rabbit import RabbitBroker
 
 FACTS = 20_000
 SECRET = "of-the-bench-" * 3
@@ -53,11 +53,9 @@ def _brokers(lab: Lab) -> Iterator[dict[str, MakePublisher]]:
         brokers: dict[str, MakePublisher] = {
             "relay to Valkey": partial(ValkeyPublisher, valkey.url, 2 * FACTS)
         }
-        installation = find_rabbit()
-        if installation is not None:
-            (lab.directory / "rabbit").mkdir()
-            rabbit = RabbitBroker(lab.directory / "rabbit", installation).start()
-            running.callback(rabbit.stop)
+        rabbit = RabbitBroker(lab.directory / "rabbit")
+        with suppress(EmbeddedServiceError):
+            running.enter_context(rabbit)
             brokers["relay to RabbitMQ"] = partial(RabbitPublisher, rabbit.url)
         yield brokers
 

@@ -23,10 +23,13 @@ from tests.support.servers import free_port
 
 # Pages with blocks marked `not-run`, and why.
 NOT_RUN = {
+    "docs/django": "`make shop` runs until it is stopped, and `pip` installs from outside",
     "docs/desk": "cancels a session for good",
     "README": "`make demo` starts the demo that is running here, `make test` runs this test",
     "docs/tutorial": "`make demo` starts the demo that is running here",
     "docs/bench": "measures for an hour",
+    "docs/celery": "starts processes that run until stopped, as tests/workers does",
+    "docs/two-services": "starts two services, as tests/demo/test_two_services.py does",
     "docs/faults": "injects faults for minutes",
     "docs/configuration": "SQL of an administrator; docs/installation runs the usual way",
     "docs/privacy": "erases somebody of another installation, as tests/e2e/privacy does",

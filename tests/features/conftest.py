@@ -243,6 +243,13 @@ def the_request_fails(scene: Scene, error: str) -> None:
     problem_of(scene.answer, STATUS_OF_ERROR[error], error)
 
 
+@then("the available quantity is returned")
+def the_available_quantity_is_returned(scene: Scene) -> None:
+    problem = scene.answer.json()
+    assert problem["available_quantity"] == 1
+    assert problem["message"] == "Only 1 ticket(s) available"
+
+
 @then(parsers.parse('the message is "{message}"'))
 def the_message_is(scene: Scene, message: str) -> None:
     assert scene.answer.json()["message"] == message

@@ -17,6 +17,7 @@ STATUS_OF_ERROR = {
     "insufficient_inventory": 409,
     "invalid_email": 400,
     "invalid_quantity": 400,
+    "not_with_remote_inventory": 400,
     "invalid_session": 400,
     "invalid_ticket_type": 400,
     "hold_not_found": 404,

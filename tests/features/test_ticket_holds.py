@@ -94,13 +94,6 @@ def inventory_is_reserved(scene: Scene) -> None:
     assert counters == [(scene.capacity, quantity, 0)]
 
 
-@then("the available quantity is returned")
-def the_available_quantity_is_returned(scene: Scene) -> None:
-    problem = scene.answer.json()
-    assert problem["available_quantity"] == 1
-    assert problem["message"] == "Only 1 ticket(s) available"
-
-
 @then("the response shows the hold as it was created")
 def as_it_was_created(scene: Scene) -> None:
     read = scene.answer.json()

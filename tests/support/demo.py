@@ -24,7 +24,7 @@ class Demo:
         self.output = home.with_suffix(".log")
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, *arguments: str) -> "Demo":
+    def start(self, *arguments: str, command: str = "demo") -> "Demo":
         environment = {
             **own_environment(),
             "HOLDFAST_HOME": str(self.home),
@@ -32,7 +32,7 @@ class Demo:
         }
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "holdfast.entrypoints.cli.main", "demo", *arguments],
+                [sys.executable, "-m", "holdfast.entrypoints.cli.main", command, *arguments],
                 stdin=subprocess.DEVNULL,
                 env=environment,
                 stdout=output,

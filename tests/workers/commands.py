@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,19 @@ from typing import Any
 from tests.support.databases import own_environment
 from tests.support.patience import wait_until
 
-_PROGRAM = [sys.executable, "-m", "holdfast.entrypoints.cli.main"]
+PROGRAM = [sys.executable, "-m", "holdfast.entrypoints.cli.main"]
+CELERY = [sys.executable, "-m", "celery", "-A", "holdfast.entrypoints.workers"]
 
 
 def environment_of(settings: Mapping[str, str]) -> dict[str, str]:
     return {**own_environment(), **settings}
 
 
-def run_command(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+def run_command(
+    *arguments: str, program: Sequence[str] = PROGRAM, **settings: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*_PROGRAM, *arguments],
+        [*program, *arguments],
         env=environment_of(settings),
         capture_output=True,
         text=True,
@@ -33,17 +36,18 @@ def run_command(*arguments: str, **settings: str) -> subprocess.CompletedProcess
 
 @dataclass
 class RunningCommand:
-    """A `holdfast ...` command with its children, in its own process group."""
+    """A `holdfast ...` command with its children, in its own process group; or Celery's."""
 
     arguments: tuple[str, ...]
     log: Path
     settings: Mapping[str, str]
+    program: Sequence[str] = tuple(PROGRAM)
     process: subprocess.Popen[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [*_PROGRAM, *self.arguments],
+                [*self.program, *self.arguments],
                 env=environment_of(self.settings),
                 stdout=output,
                 stderr=output,

@@ -1,6 +1,6 @@
 """Commands as processes, and expired holds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from tests.contract.asking import waiting
 from tests.contract.venues import Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.patience import PATIENT
-from tests.workers.commands import RunningCommand
+from tests.workers.commands import PROGRAM, RunningCommand
 from tests.workers.lapsing import place_many
 
 Start = Callable[..., RunningCommand]
@@ -22,9 +22,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """A function that starts a command that runs until stopped."""
     started: list[RunningCommand] = []
 
-    def make(*arguments: str, **settings: str) -> RunningCommand:
+    def make(*arguments: str, program: Sequence[str] = PROGRAM, **settings: str) -> RunningCommand:
         log = tmp_path / f"{arguments[0]}-{len(started)}.log"
-        started.append(RunningCommand(arguments, log, settings))
+        started.append(RunningCommand(arguments, log, settings, program))
         return started[-1]
 
     yield make

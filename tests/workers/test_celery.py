@@ -7,8 +7,9 @@ from collections.abc import Callable
 import psycopg
 from kombu.connection import Connection
 
+from holdfast.bootstrap.duties import TaskQueue
 from holdfast.bootstrap.settings import Settings
-from holdfast.entrypoints.workers.app import CLEANUP, create_app
+from holdfast.entrypoints.workers.app import create_app
 from tests.contract.venues import Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import assert_sound
@@ -61,7 +62,7 @@ def test_beat_and_a_worker_expire_lapsed_holds(
     (started,) = beat.lines("beat.started")
     assert started["seconds"]["holdfast.release_expired"] == 1
     assert (worker.stop(), beat.stop()) == (0, 0)
-    assert ready(amqp_url, CLEANUP) is not None
+    assert ready(amqp_url, TaskQueue.CLEANUP) is not None
     # None of the queues that Celery would make for delayed tasks.
     assert ready(amqp_url, "celery_delayed_0") is None
     assert_sound(world.url, grace_seconds=1)
@@ -117,7 +118,7 @@ def test_a_task_that_fails_three_times_is_dropped_with_a_log_entry(
     assert (given_up["attempt"], given_up["level"]) == (3, "error")
     assert given_up["problem"] == "StoreUnavailable"
     worker.kill()
-    assert ready(amqp_url, CLEANUP) == 0
+    assert ready(amqp_url, TaskQueue.CLEANUP) == 0
 
 
 def test_a_worker_can_do_every_duty(

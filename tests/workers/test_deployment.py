@@ -8,11 +8,13 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
 import pytest
+import yaml
 
 from holdfast.adapters.postgres.connections.logins import login_problem
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
@@ -27,6 +29,12 @@ SECRETS = (
     "HOLDFAST_WEB_DB_PASSWORD",
     "HOLDFAST_MQ_PASSWORD",
     "HOLDFAST_SECRET_KEY",
+)
+
+INVENTORY_SECRETS = (
+    "HOLDFAST_INVENTORY_DB_PASSWORD",
+    "HOLDFAST_INVENTORY_WEB_DB_PASSWORD",
+    "HOLDFAST_INVENTORY_SECRET_KEY",
 )
 
 # The full layout: every background duty has its own process.
@@ -61,10 +69,13 @@ def in_systemd() -> dict[str, list[str]]:
     }
 
 
+def compose_text() -> str:
+    return (ROOT / "deploy" / "compose.yaml").read_text()
+
+
 def compose_services() -> dict[str, str]:
     """Each service and its lines."""
-    text = (ROOT / "deploy" / "compose.yaml").read_text()
-    services = text.split("\nservices:\n")[1].split("\nvolumes:\n")[0]
+    services = compose_text().split("\nservices:\n")[1].split("\nvolumes:\n")[0]
     parts = re.split(r"^  (\w+):\n", services, flags=re.MULTILINE)[1:]
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
@@ -79,11 +90,13 @@ def in_compose() -> dict[str, list[str]]:
 
 def test_every_layout_starts_every_process() -> None:
     assert in_procfile() == {name: ["holdfast", *command] for name, command in LAYOUT.items()}
-    assert in_systemd() == {name: [PROGRAM, *command] for name, command in LAYOUT.items()}
+    # The Inventory Service is not part of the target: most installations have none.
+    units = {**LAYOUT, "inventory": ["inventory"]}
+    assert in_systemd() == {name: [PROGRAM, *command] for name, command in units.items()}
     assert in_compose() == {"migrate": ["migrate"], **LAYOUT}
 
 
-@pytest.mark.parametrize("command", LAYOUT.values(), ids=" ".join)
+@pytest.mark.parametrize("command", [*LAYOUT.values(), ["inventory"]], ids=" ".join)
 def test_the_commands_exist(command: list[str]) -> None:
     assert callable(parser().parse_args(command).run)
 
@@ -91,8 +104,8 @@ def test_the_commands_exist(command: list[str]) -> None:
 def test_compose_has_the_required_services() -> None:
     services = compose_services()
     assert set(services) == {"postgres", "valkey", "rabbitmq", "migrate", *LAYOUT}
-    text = (ROOT / "deploy" / "compose.yaml").read_text()
-    for variable in SECRETS:
+    text = compose_text() + (ROOT / "deploy" / "compose.services.yaml").read_text()
+    for variable in (*SECRETS, *INVENTORY_SECRETS):
         assert re.findall(rf"\$\{{{variable}(.*?)\}}", text)
         assert set(re.findall(rf"\$\{{{variable}(.*?)\}}", text)) == {":?"}, (
             "a password must have no default"
@@ -123,19 +136,53 @@ def test_the_server_accepts_the_login_of_compose(
         assert PostgresHolds(database).seconds_until_due() is None
 
 
-def test_docker_compose_accepts_the_file() -> None:
+def in_two_services() -> dict[str, Any]:
+    """What the second file of Docker Compose adds."""
+    read = yaml.safe_load((ROOT / "deploy" / "compose.services.yaml").read_text())
+    return dict(read["services"])
+
+
+def test_every_process_of_the_hold_service_asks_the_inventory_service() -> None:
+    services = in_two_services()
+    for name in LAYOUT:
+        asks = services.pop(name)["environment"]
+        assert set(asks) == {"HOLDFAST_INVENTORY_URL", "HOLDFAST_INVENTORY_KEY"}
+        assert asks["HOLDFAST_INVENTORY_URL"] == "http://inventory:8000"
+    assert set(services) == {"inventory", "inventory-migrate", "inventory-postgres"}
+    commands = [services[name]["command"] for name in ("inventory", "inventory-migrate")]
+    assert commands == [["inventory"], ["migrate"]]
+
+
+def test_the_two_services_share_the_broker_and_no_database() -> None:
+    services = in_two_services()
+    settings = services["inventory"]["environment"]
+    assert "@inventory-postgres/inventory" in settings["DATABASE_URL"]
+    assert settings["AMQP_URL"] in compose_text()
+    assert "HOLDFAST_INVENTORY_URL" not in settings
+    owners = [name for name, each in services.items() if _has_owners_password(each)]
+    assert owners == ["inventory-migrate", "inventory-postgres"]
+
+
+def _has_owners_password(service: dict[str, Any]) -> bool:
+    return "HOLDFAST_INVENTORY_DB_PASSWORD" in str(service)
+
+
+@pytest.mark.parametrize("files", [["compose.yaml"], ["compose.yaml", "compose.services.yaml"]])
+def test_docker_compose_accepts_the_files(files: list[str]) -> None:
     if not _has_compose():
         pytest.skip("there is no Docker Compose here")
+    named = [word for name in files for word in ("-f", f"deploy/{name}")]
     read = subprocess.run(
-        ["docker", "compose", "-f", "deploy/compose.yaml", "config", "--format", "json"],
+        ["docker", "compose", *named, "config", "--format", "json"],
         cwd=ROOT,
-        env=environment_of(dict.fromkeys(SECRETS, "x" * 32)),
+        env=environment_of(dict.fromkeys((*SECRETS, *INVENTORY_SECRETS), "x" * 32)),
         capture_output=True,
         text=True,
         check=True,
         timeout=60,
     )
-    assert set(json.loads(read.stdout)["services"]) == set(compose_services())
+    expected = set(compose_services()) | set(in_two_services() if len(files) > 1 else ())
+    assert set(json.loads(read.stdout)["services"]) == expected
 
 
 def _has_compose() -> bool:

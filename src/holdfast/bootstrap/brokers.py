@@ -14,7 +14,7 @@ from holdfast.adapters.redis.rates import ValkeyRates
 from holdfast.adapters.redis.streams import FACTS, INBOUND
 from holdfast.bootstrap.settings import Settings
 from holdfast.ports.facts.deliveries import ORDERS, Consumer, DeadLetters, Subscription
-from holdfast.ports.facts.log import Publisher
+from holdfast.ports.facts.log import Handler, Publisher
 from holdfast.ports.health import Dependency
 from holdfast.ports.rates import SharedRates
 
@@ -38,6 +38,14 @@ def consumer_of(settings: Settings, subscription: Subscription) -> Consumer:
     return ValkeyConsumer(
         _redis_url(settings), subscription.queue, subscription.types, stream=stream
     )
+
+
+def drain(
+    settings: Settings, subscription: Subscription, handler: Handler, seconds_max: float
+) -> None:
+    """For workers, which have RabbitMQ."""
+    assert settings.amqp_url is not None, "workers get their tasks from RabbitMQ"
+    RabbitConsumer(settings.amqp_url, subscription.queue).drain(handler, seconds_max)
 
 
 def dead_letters_of(settings: Settings) -> DeadLetters:

@@ -1,5 +1,5 @@
-"""The consumers: orders confirmed elsewhere, and notices to buyers. They run on threads of a server
-or in their own process."""
+"""The consumers: orders confirmed elsewhere, and notices to buyers. They run on threads of a
+server, in their own process, or as a task of workers."""
 
 import contextlib
 import threading
@@ -19,10 +19,17 @@ from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.inventory.reader import PostgresReservations
 from holdfast.adapters.postgres.mails.templates import PostgresMailTemplates
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
-from holdfast.bootstrap.duties import BackgroundThread, DutyThread, journal_duty
+from holdfast.bootstrap.duties import (
+    BackgroundThread,
+    BeatTask,
+    DutyThread,
+    TaskQueue,
+    journal_duty,
+)
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.privacy.addresses import addresses_of
 from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.domain.immutable import immutable
 from holdfast.ports.engine import Submit
 from holdfast.ports.facts.deliveries import (
     ENDINGS,
@@ -31,6 +38,7 @@ from holdfast.ports.facts.deliveries import (
     ORDERS,
     Consumer,
     DeadLetters,
+    Subscription,
 )
 from holdfast.ports.facts.log import Handled, Handler, Message
 from holdfast.ports.facts.notices import Notifier
@@ -41,6 +49,9 @@ from holdfast.services.orders.confirmations import OrderTaker
 AFTER_ERROR_SECONDS = 1.0
 # A consumer may be sending a mail when it is stopped.
 STOP_SECONDS_MAX = 10.0
+BEAT_SECONDS = 5
+# For each queue: a mail server that does not answer delays the other mails, but no order.
+TURN_SECONDS = 5.0
 
 log = structlog.get_logger()
 
@@ -66,6 +77,15 @@ class ConsumerThread(BackgroundThread):
                 stopped.wait(AFTER_ERROR_SECONDS)
 
 
+@immutable
+class _Post:
+    """A queue with the handler of its messages."""
+
+    name: str
+    subscription: Subscription
+    handler: Handler
+
+
 def consumer_threads(
     settings: Settings, submit: Submit, database: Database
 ) -> list[ConsumerThread]:
@@ -74,6 +94,29 @@ def consumer_threads(
         return []
     from holdfast.bootstrap.brokers import consumer_of  # noqa: PLC0415
 
+    return [
+        ConsumerThread(post.name, partial(consumer_of, settings, post.subscription), post.handler)
+        for post in _posts(settings, submit, database)
+    ]
+
+
+def _consume_waiting(room: EngineRoom) -> None:
+    """Handle the messages that wait now, orders first."""
+    from holdfast.bootstrap.brokers import drain  # noqa: PLC0415
+
+    for post in _posts(room.settings, room.submit, room.database):
+        drain(room.settings, post.subscription, post.handler, TURN_SECONDS)
+
+
+CONSUMPTION = BeatTask(
+    task="holdfast.consume",
+    complete=_consume_waiting,
+    beat_seconds=lambda _: BEAT_SECONDS,
+    queue=TaskQueue.MESSAGES,
+)
+
+
+def _posts(settings: Settings, submit: Submit, database: Database) -> list[_Post]:
     addresses = addresses_of(settings)
     holds, orders = PostgresHolds(database, addresses), PostgresOrders(database, addresses)
     attempts = PostgresAttempts(database, addresses.hashes)
@@ -93,9 +136,9 @@ def consumer_threads(
             PostgresMailTemplates(database),
         ).handle
     return [
-        ConsumerThread("orders", partial(consumer_of, settings, ORDERS), taker.handle),
-        ConsumerThread("notices", partial(consumer_of, settings, NOTIFICATIONS), tell),
-        ConsumerThread("endings", partial(consumer_of, settings, ENDINGS), tell),
+        _Post("orders", ORDERS, taker.handle),
+        _Post("notices", NOTIFICATIONS, tell),
+        _Post("endings", ENDINGS, tell),
     ]
 
 

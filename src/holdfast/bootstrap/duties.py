@@ -1,16 +1,17 @@
-"""Background duties. Each can run in several places at once: on threads of servers, and most in
+"""Background duties. Each can run in several places at once: on threads of servers and in
 workers."""
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
 from holdfast.bootstrap.engine_room import EngineRoom
-from holdfast.bootstrap.relay import configured_relay
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.immutable import immutable
 from holdfast.services.audit.journal import Journal
@@ -25,6 +26,9 @@ JOURNAL_SECONDS = 1.0
 RETENTION_SECONDS = 3_600
 RETENTION_RETRY_SECONDS = 30.0
 SECONDS_PER_MINUTE = 60
+RELAY_BEAT_SECONDS = 5
+# What is left after that, the next task publishes.
+RELAY_TURN_SECONDS = 20.0
 RECONCILER_SECONDS = 2.0
 RECONCILER_BEAT_SECONDS = 10
 COMPARISON_SECONDS = 600
@@ -77,18 +81,33 @@ class DutyThread(BackgroundThread):
                     log.exception("duty_failed", duty=self._duty.name)
 
 
+class TaskQueue(StrEnum):
+    """The queues of tasks. A worker can serve one of them alone: what waits for the broker or for
+    a mail server does not delay the end of holds."""
+
+    CLEANUP = "holdfast.cleanup"
+    RELAY = "holdfast.relay"
+    MESSAGES = "holdfast.messages"
+    DEFAULT = "holdfast.default"
+
+
 @immutable(kw_only=True)
-class SharedDuty:
+class BeatTask:
+    """What a worker completes, in a bounded time, whenever beat sends the task."""
+
+    task: str
+    complete: Callable[[EngineRoom], object]
+    beat_seconds: Callable[[Settings], int]  # how often beat sends it; 0 if it is switched off
+    queue: TaskQueue = TaskQueue.DEFAULT
+
+
+@immutable(kw_only=True)
+class SharedDuty(BeatTask):
     """A duty of all processes together. A server tends it on a thread: a little at a time, with
-    the seconds to wait as the result. A worker completes it whenever beat sends its task."""
+    the seconds to wait as the result. It is switched off there, too, if beat does not send it."""
 
     name: str
     tend: Callable[[EngineRoom], float]
-    task: str
-    complete: Callable[[EngineRoom], object]
-    # How often beat sends the task; 0 if the duty is switched off, also on threads.
-    beat_seconds: Callable[[Settings], int]
-    is_urgent: bool = False  # has a queue of its own
     is_of_inventory: bool = False  # an Inventory Service needs it, too
     is_costly: bool = False  # reads whole tables, so neither at the start nor right after an error
 
@@ -102,6 +121,13 @@ class SharedDuty:
 
 def _prune_all(room: EngineRoom) -> None:
     while room.pruner.run_once().may_be_more:
+        pass
+
+
+def _relay_waiting(room: EngineRoom) -> None:
+    """Publish until nothing waits. The relay logs what fails, and beat sends the next task."""
+    until = time.monotonic() + RELAY_TURN_SECONDS
+    while time.monotonic() < until and not room.relay.tend():
         pass
 
 
@@ -130,7 +156,7 @@ SHARED_DUTIES = (
         task="holdfast.release_expired",
         complete=lambda room: sweep(room.reaper),
         beat_seconds=lambda settings: settings.holdfast_reaper_beat_seconds,
-        is_urgent=True,
+        queue=TaskQueue.CLEANUP,
     ),
     SharedDuty(
         name="promoter",
@@ -165,6 +191,14 @@ SHARED_DUTIES = (
         is_costly=True,
     ),
     SharedDuty(
+        name="relay",
+        tend=lambda room: room.relay.tend(),
+        task="holdfast.relay",
+        complete=_relay_waiting,
+        beat_seconds=lambda settings: 0 if settings.broker is None else RELAY_BEAT_SECONDS,
+        queue=TaskQueue.RELAY,
+    ),
+    SharedDuty(
         name="reconciler",
         tend=lambda room: _reconciliation(room).reconciler.tend(RECONCILER_SECONDS),
         task="holdfast.reconcile",
@@ -190,9 +224,6 @@ def planned_duties(room: EngineRoom) -> Iterator[Duty]:
     for duty in SHARED_DUTIES:
         if duty.beat_seconds(room.settings):
             yield duty.on_thread(room)
-    relay = configured_relay(room.settings)
-    if relay is not None:
-        yield Duty("relay", relay.tend)
 
 
 def inventory_duties(room: EngineRoom) -> Iterator[Duty]:

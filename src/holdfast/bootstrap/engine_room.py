@@ -3,6 +3,7 @@ workers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Self
 
@@ -14,6 +15,7 @@ from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.pruner import PostgresPruning
 from holdfast.bootstrap.logs import log_at_once
 from holdfast.bootstrap.privacy.addresses import addresses_of
+from holdfast.bootstrap.relay import relay_of
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission, Limits
 from holdfast.ports.catalog import AvailabilityReader, CatalogStore
@@ -23,6 +25,7 @@ from holdfast.ports.privacy.addresses import Addresses
 from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
 from holdfast.services.audit.retention import AuditRetention
+from holdfast.services.facts.relay import Relay
 from holdfast.services.holds.reaper import Reaper
 from holdfast.services.inventory.availability import RemoteAvailability
 from holdfast.services.inventory.circuit import Circuit
@@ -70,6 +73,11 @@ class EngineRoom:
         self.retention = AuditRetention(partitions, settings.holdfast_audit_kept_days)
         self.book_audit = BookAudit(PostgresBooks(url), settings.holdfast_grace_seconds)
         self.reconciliation = _reconciliation(settings, self.admission, self.addresses)
+
+    @cached_property
+    def relay(self) -> Relay:
+        """Without a broker, facts stay in the outbox and can be polled."""
+        return relay_of(self.settings)
 
     def start(self) -> None:
         self.database.open()

@@ -14,21 +14,14 @@ from holdfast.services.facts.relay import Relay
 log = structlog.get_logger()
 
 
-def configured_relay(settings: Settings) -> Relay | None:
-    """None without a broker: then facts stay in the outbox and can be polled."""
-    publisher = _publisher(settings)
-    if publisher is None:
-        return None
-    outbox = _outbox(settings)
-    return Relay(outbox, publisher, settings.holdfast_secret_key)
+def relay_of(settings: Settings) -> Relay:
+    """A relay for one thread, which connects when it is first used."""
+    return Relay(_outbox(settings), _publisher(settings), settings.holdfast_secret_key)
 
 
 def run_relay(settings: Settings, stopped: Event) -> None:
     """Run in the foreground until stopped."""
-    publisher = _publisher(settings)
-    if publisher is None:
-        raise SettingsError("AMQP_URL or REDIS_URL: one must be set, to have a broker to relay to")
-    with closing(publisher), closing(_outbox(settings)) as outbox:
+    with closing(_publisher(settings)) as publisher, closing(_outbox(settings)) as outbox:
         relay = Relay(outbox, publisher, settings.holdfast_secret_key)
         log.info("relay.started", broker=settings.broker)
         while not stopped.wait(relay.tend()):
@@ -45,9 +38,9 @@ def _outbox(settings: Settings) -> PostgresOutbox:
     return PostgresOutbox(settings.required_database_url, addresses_of(settings))
 
 
-def _publisher(settings: Settings) -> Publisher | None:
+def _publisher(settings: Settings) -> Publisher:
     if settings.broker is None:
-        return None
+        raise SettingsError("AMQP_URL or REDIS_URL: one must be set, to have a broker to relay to")
     from holdfast.bootstrap.brokers import publisher_of  # noqa: PLC0415
 
     return publisher_of(settings)

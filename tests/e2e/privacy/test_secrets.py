@@ -12,7 +12,7 @@ from tests.e2e.paying import held
 from tests.support.databases import DatabaseFactory, server_url
 from tests.support.platform import Platform, Sale, new_platform
 from tests.support.servers import RunningServer, free_port
-from tests.workers.commands import run_command
+from tests.workers.commands import CELERY, run_command
 
 FIRST, NEXT = "the first secret of this installation", "the next secret of this installation"
 FIRST_ID = InstallationSecrets([FIRST]).ids[0]
@@ -66,6 +66,14 @@ def test_a_process_without_a_secret_in_use_is_refused(
     assert FIRST_ID.hex() in ended.stderr
     assert "docs/privacy.md" in ended.stderr
     assert in_use(used_database) == 1
+
+
+def test_so_is_a_worker_of_celerys_own_command(used_database: Owner) -> None:
+    url = server_url(used_database.database_url)
+    more = {"DATABASE_URL": url, "AMQP_URL": "amqp://127.0.0.1:1"}
+    ended = run_command("worker", program=CELERY, **secrets(NEXT), **more)
+    assert ended.returncode == 1
+    assert "holdfast: HOLDFAST_SECRET_KEY_FALLBACKS: " in ended.stderr
 
 
 def test_the_first_secret_comes_without_a_stop(fresh_database_url: str, tmp_path: Path) -> None:

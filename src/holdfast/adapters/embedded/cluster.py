@@ -138,11 +138,19 @@ def ensure_roles_and_database(superuser_url: str, password: str) -> None:
                     server=sql.Identifier(SERVER_ROLE),
                 )
             )
-        names = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
+    ensure_database(superuser_url, DATABASE)
+
+
+def ensure_database(superuser_url: str, name: str) -> None:
+    """Create a database of our owner, if there is none with this name."""
+    with psycopg.connect(
+        superuser_url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_SECONDS
+    ) as connection:
+        names = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
         if names.fetchone() is None:
             connection.execute(
                 sql.SQL("CREATE DATABASE {database} OWNER {role}").format(
-                    database=sql.Identifier(DATABASE), role=sql.Identifier(ROLE)
+                    database=sql.Identifier(name), role=sql.Identifier(ROLE)
                 )
             )
 

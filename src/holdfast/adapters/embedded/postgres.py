@@ -46,13 +46,23 @@ class EmbeddedPostgres(EmbeddedService):
     @property
     def url(self) -> str:
         """The URL for migrations, as the owner of the database."""
-        return self._url(cluster.ROLE, self._role_password(), cluster.DATABASE)
+        return self.owner_url_of(cluster.DATABASE)
 
     @property
     def server_url(self) -> str:
         """The URL for the service, with a login that owns nothing."""
+        return self.server_url_of(cluster.DATABASE)
+
+    def owner_url_of(self, database: str) -> str:
+        return self._url(cluster.ROLE, self._role_password(), database)
+
+    def server_url_of(self, database: str) -> str:
         password = cluster.server_password(self._role_password())
-        return self._url(cluster.SERVER_ROLE, password, cluster.DATABASE)
+        return self._url(cluster.SERVER_ROLE, password, database)
+
+    def ensure_database(self, name: str) -> None:
+        """Create another database for another service, with the same logins."""
+        cluster.ensure_database(self.superuser_url, name)
 
     @property
     def data_directory(self) -> Path:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,7 +25,9 @@ def launcher_command(
     return [*interpreter, *binding, *identity, "--", *argv]
 
 
-def spawn(command: Sequence[str], *, log: Path, cwd: Path) -> subprocess.Popen[bytes]:
+def spawn(
+    command: Sequence[str], *, log: Path, cwd: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
     """Start a wrapped command, with its output in the log. Call this from the main thread."""
     with log.open("ab") as output:
         return subprocess.Popen(
@@ -34,7 +36,7 @@ def spawn(command: Sequence[str], *, log: Path, cwd: Path) -> subprocess.Popen[b
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd=cwd,
-            env=clean_environment(),
+            env=clean_environment() if environment is None else environment,
             # Keeps Ctrl-C in the terminal from the server, which we then shut down in order.
             start_new_session=True,
         )

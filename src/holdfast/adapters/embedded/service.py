@@ -21,7 +21,12 @@ from holdfast.adapters.embedded.files import (
     take_lock,
     write_private,
 )
-from holdfast.adapters.embedded.processes import end, kill_all, spawn, wait_until_gone
+from holdfast.adapters.embedded.processes import (
+    end,
+    kill_all,
+    spawn,
+    wait_until_gone,
+)
 from holdfast.adapters.embedded.tcp_ports import LOOPBACK, choose_port, is_port_free
 
 _PORT_ATTEMPTS = 3
@@ -177,6 +182,10 @@ class EmbeddedService(ABC):
     def _is_ready(self, port: int) -> bool:
         """Whether the server answers."""
 
+    def _environment(self) -> Mapping[str, str] | None:
+        """The variables that the server sees, if not ours."""
+        return None
+
     def _configure(self) -> None:
         """Adjust the running server."""
         return
@@ -205,7 +214,12 @@ class EmbeddedService(ABC):
         for attempt in range(1, _PORT_ATTEMPTS + 1):
             port = self._wanted_port or choose_port(self.directory / f"{self.name}.port")
             offset = prepare_log(self.log)
-            self._process = spawn(self._command(port), log=self.log, cwd=self._working_directory())
+            self._process = spawn(
+                self._command(port),
+                log=self.log,
+                cwd=self._working_directory(),
+                environment=self._environment(),
+            )
             failure = self._wait_until_ready(self._process, port)
             if failure is None:
                 self._port = port

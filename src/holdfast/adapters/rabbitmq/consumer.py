@@ -53,6 +53,12 @@ class RabbitConsumer:
                 stopped.wait(pause_seconds(failures))
                 failures += 1
 
+    def drain(self, handler: Handler, seconds_max: float) -> None:
+        """Handle the messages that wait, for at most so long. One that cannot be handled now goes
+        to the end of the queue. Raises one of LINK_ERRORS if the broker is unreachable."""
+        with connected(self._url) as connection:
+            _Link(connection, self._queue, threading.Event()).drain(handler, seconds_max)
+
 
 class _Link:
     """One connection of the consumer."""
@@ -67,13 +73,21 @@ class _Link:
         declare(self._channel)
         if queue == INVENTORY.queue:
             declare_inventory(self._channel)
-        self._channel.basic_qos(0, PREFETCH, False)
-        self._channel.basic_consume(queue, callback=self._arrived.append)
 
     def consume(self, handler: Handler, patience_seconds: float) -> None:
+        self._channel.basic_qos(0, PREFETCH, False)
+        self._channel.basic_consume(self._queue, callback=self._arrived.append)
         while self._pause(0 if self._arrived else LOOK_EVERY_SECONDS):
             if self._arrived:
                 self._deliver(self._arrived.popleft(), handler, patience_seconds)
+
+    def drain(self, handler: Handler, seconds_max: float) -> None:
+        until = time.monotonic() + seconds_max
+        while (seconds := until - time.monotonic()) > 0:
+            raw = self._channel.basic_get(self._queue)
+            if raw is None:
+                break
+            self._deliver(raw, handler, seconds)
 
     def _deliver(self, raw: RawMessage, handler: Handler, patience_seconds: float) -> None:
         message = from_raw(raw)

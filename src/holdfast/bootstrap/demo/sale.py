@@ -1,5 +1,7 @@
 """The sale of the demo."""
 
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from uuid import UUID, uuid5
 
@@ -12,7 +14,7 @@ from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.bootstrap.demo.boat import boat_changes, fill_boat
 from holdfast.bootstrap.demo.hall import LEVELS, Level, is_shown
 from holdfast.bootstrap.settings import Settings
-from holdfast.domain.access.scopes import Mode
+from holdfast.domain.access.scopes import ALL_SCOPES, Mode, Scope
 from holdfast.domain.catalog import changes
 from holdfast.domain.catalog.model import BlockPrice, Place
 from holdfast.domain.catalog.seat_import import DraftBlock, Source, countable_id, counted_id
@@ -31,6 +33,7 @@ DEMO_SESSION_ID = SessionId(uuid5(_DEMO, "session"))
 DEMO_PLACE = Place("Pier 7, Harbour Street", "Europe/Berlin")
 DEMO_GA_ID = TicketTypeId(uuid5(_DEMO, "general admission"))
 DEMO_SMALL_ID = TicketTypeId(uuid5(_DEMO, "meet and greet"))
+SMALL_TOTAL = 10
 DEMO_SEATED_ID = TicketTypeId(uuid5(_DEMO, "reserved seat"))
 DEMO_BLOCK_IDS = tuple(BlockId(uuid5(_DEMO, level.name)) for level in LEVELS)
 _FIRST_SEAT_ID = countable_id(uuid5(_DEMO, "seats"))
@@ -45,21 +48,50 @@ DEMO_SEAT_IDS = tuple(
 def load_demo(settings: Settings, known_secret: str | None) -> str:
     """Create the demo organization if it is missing. Returns its test key: the known one or a new
     one."""
+    secret = _load_organization(settings, known_secret, ALL_SCOPES)
+    with _opened(settings) as database:
+        _load(PostgresCatalog(database), [*_general_admission(), *_seats_and_boat()])
+        _open_shop(PostgresOrganizationSettings(database))
+    fill_boat(settings, DEMO_ORGANIZATION_ID)
+    return secret
+
+
+def _load_organization(settings: Settings, known_secret: str | None, scopes: Sequence[str]) -> str:
+    """Create the organization of all demos if it is missing, with a test key of these scopes."""
     if known_secret is None:
         known_secret, key = new_secret_key(Mode.TEST)
     else:
         key = stored_secret(known_secret)
     organizations = PostgresOrganizations(settings.required_owner_url)
-    organizations.create(DEMO_ORGANIZATION_ID, "Harbour Nights", [key])
+    organizations.create(DEMO_ORGANIZATION_ID, "Harbour Nights", [key], scopes=scopes)
+    return known_secret
+
+
+def load_general_admission(settings: Settings, known_secret: str | None) -> str:
+    """The part of the sale that another service can count."""
+    secret = _load_organization(settings, known_secret, ALL_SCOPES)
+    with _opened(settings) as database:
+        _load(PostgresCatalog(database), _general_admission())
+    return secret
+
+
+def load_stock(settings: Settings, known_secret: str | None) -> str:
+    """What the Inventory Service counts of it."""
+    secret = _load_organization(settings, known_secret, [Scope.INVENTORY])
+    with _opened(settings) as database:
+        ids = (DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, DEMO_SMALL_ID)
+        _apply(PostgresCatalog(database), changes.SetStock(*ids, SMALL_TOTAL))
+    return secret
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Database]:
     database = Database(settings.required_database_url)
     database.open()
     try:
-        _load_sale(PostgresCatalog(database))
-        _open_shop(PostgresOrganizationSettings(database))
+        yield database
     finally:
         database.close()
-    fill_boat(settings, DEMO_ORGANIZATION_ID)
-    return known_secret
 
 
 def _open_shop(organizations: PostgresOrganizationSettings) -> None:
@@ -69,26 +101,35 @@ def _open_shop(organizations: PostgresOrganizationSettings) -> None:
     organizations.apply(change, origin, None, lambda _: b"")
 
 
-def _load_sale(catalog: PostgresCatalog) -> None:
-    starts_at = datetime(2030, 6, 21, 19, 30, tzinfo=UTC)
+def _general_admission() -> Iterator[changes.CatalogChange]:
     own = (DEMO_ORGANIZATION_ID, DEMO_EVENT_ID)
-    origin = Origin(actor="demo", request_id=str(uuid7()))
-    for change in (
-        changes.CreateEvent(
-            *own, "Midsummer by the Harbour", "EUR", PolicyOverride(), place=DEMO_PLACE
-        ),
-        changes.CreateSession(
-            DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, DEMO_EVENT_ID, "Friday night", starts_at
-        ),
-        _ticket_type(DEMO_GA_ID, "General admission", 4500, 100_000),
-        _ticket_type(DEMO_SMALL_ID, "Meet and greet", 12_000, 10),
-        _ticket_type(DEMO_SEATED_ID, "Reserved seat", LEVELS[0].price_minor, None),
-        _hall(),
-        *boat_changes(*own),
-    ):
+    yield changes.CreateEvent(
+        *own, "Midsummer by the Harbour", "EUR", PolicyOverride(), place=DEMO_PLACE
+    )
+    starts_at = datetime(2030, 6, 21, 19, 30, tzinfo=UTC)
+    yield changes.CreateSession(
+        DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, DEMO_EVENT_ID, "Friday night", starts_at
+    )
+    yield _ticket_type(DEMO_GA_ID, "General admission", 4500, 100_000)
+    yield _ticket_type(DEMO_SMALL_ID, "Meet and greet", 12_000, SMALL_TOTAL)
+
+
+def _seats_and_boat() -> Iterator[changes.CatalogChange]:
+    yield _ticket_type(DEMO_SEATED_ID, "Reserved seat", LEVELS[0].price_minor, None)
+    yield _hall()
+    yield from boat_changes(DEMO_ORGANIZATION_ID, DEMO_EVENT_ID)
+
+
+def _load(catalog: PostgresCatalog, wanted: Iterable[changes.CatalogChange]) -> None:
+    for change in wanted:
         if not _is_loaded(catalog, change):
-            outcome = catalog.apply(change, origin, None, lambda _: b"").outcome
-            assert not isinstance(outcome, Refusal), outcome
+            _apply(catalog, change)
+
+
+def _apply(catalog: PostgresCatalog, change: changes.CatalogChange) -> None:
+    origin = Origin(actor="demo", request_id=str(uuid7()))
+    outcome = catalog.apply(change, origin, None, lambda _: b"").outcome
+    assert not isinstance(outcome, Refusal), outcome
 
 
 def _is_loaded(catalog: PostgresCatalog, change: changes.CatalogChange) -> bool:

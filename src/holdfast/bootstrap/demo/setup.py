@@ -82,7 +82,7 @@ def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
     """Migrate, create the demo organization if it is missing, and write `demo.json`."""
     migrate(settings, report=report)
     path = settings.home / DEMO_FILE
-    known = _read(path)
+    known = known_facts(path)
     secret = sale.load_demo(settings, known.get("secret_key"))
     password = known.get("admin_password") or secrets.token_urlsafe(12)
     ensure_admin(ADMIN_NAME, password)
@@ -117,8 +117,8 @@ def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
     return demo
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """The contents of an earlier `demo.json`; empty if it is missing or damaged."""
+def known_facts(path: Path) -> dict[str, Any]:
+    """The contents of an earlier start's file; empty if it is missing or damaged."""
     try:
         known = json.loads(path.read_text())
     except (OSError, ValueError):

@@ -12,7 +12,8 @@ from holdfast.entrypoints.cli.terminal import CommandFailed
 
 # The module of each command. Only the called command's is loaded: loading all takes twice as long.
 MODULES = {
-    "demo": "demo",
+    "demo": "demo.one_service",
+    "demo-services": "demo.two_services",
     "serve": "serve",
     "inventory": "inventory.serve",
     "inventory-check": "inventory.check",

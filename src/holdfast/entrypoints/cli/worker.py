@@ -4,13 +4,14 @@ import argparse
 
 import structlog
 
+from holdfast.bootstrap.duties import TaskQueue
 from holdfast.bootstrap.privacy.addresses import refuse_missing_secrets
 from holdfast.bootstrap.settings import Settings
-from holdfast.entrypoints.workers.app import CLEANUP, DEFAULT, create_app
+from holdfast.entrypoints.workers.app import create_app
 
 log = structlog.get_logger()
 
-_QUEUES = {"cleanup": CLEANUP, "default": DEFAULT}
+_QUEUES = {queue.name.lower(): queue.value for queue in TaskQueue}
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -34,9 +35,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def run_worker(settings: Settings, options: argparse.Namespace) -> int:
     refuse_missing_secrets(settings)  # now, not in a child process
     queues = list(_QUEUES.values()) if options.queue is None else [_QUEUES[options.queue]]
-    worker = create_app(settings).Worker(
-        pool="prefork", queues=queues, without_gossip=True, without_mingle=True, quiet=True
-    )
+    worker = create_app(settings).Worker(pool="prefork", queues=queues, quiet=True)
     worker.start()
     return int(worker.exitcode or 0)
 

@@ -1,4 +1,4 @@
-"""The Celery application: two quorum queues, and beat's schedule.
+"""The Celery application: its quorum queues, and beat's schedule.
 
 A task is acknowledged when it is done. If a worker dies, the broker requeues its task and counts
 the attempt, so the limit holds however an attempt ends.
@@ -11,14 +11,10 @@ from celery.signals import setup_logging
 from kombu.entity import Exchange, Queue
 
 from holdfast.bootstrap.brokers import celery_tls
-from holdfast.bootstrap.duties import SHARED_DUTIES
+from holdfast.bootstrap.duties import TaskQueue
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import Settings, SettingsError
-from holdfast.entrypoints.workers.tasks import ATTEMPTS_MAX, register_tasks
-
-CLEANUP = "holdfast.cleanup"
-DEFAULT = "holdfast.default"
-QUEUES = (CLEANUP, DEFAULT)
+from holdfast.entrypoints.workers.tasks import ATTEMPTS_MAX, TASKS, register_tasks
 
 # Below RabbitMQ's limit of half an hour for unacknowledged tasks.
 SOFT_LIMIT_SECONDS = 1_500
@@ -30,10 +26,10 @@ def create_app(settings: Settings) -> Celery:
         raise SettingsError("AMQP_URL: must be set for workers and beat")
     app = Celery("holdfast", broker=settings.amqp_url, set_as_current=False)
     app.conf.update(
-        task_queues=[_queue(name) for name in QUEUES],
-        task_default_queue=DEFAULT,
+        task_queues=[_queue(queue.value) for queue in TaskQueue],
+        task_default_queue=TaskQueue.DEFAULT.value,
         task_create_missing_queues=False,
-        task_routes={duty.task: {"queue": CLEANUP} for duty in SHARED_DUTIES if duty.is_urgent},
+        task_routes={task.task: {"queue": task.queue.value} for task in TASKS},
         beat_schedule=_schedule(settings),
         # The database shows what is due: beat keeps no state across restarts.
         beat_scheduler="celery.beat:Scheduler",
@@ -47,7 +43,7 @@ def create_app(settings: Settings) -> Celery:
         accept_content=["json"],
         worker_prefetch_multiplier=1,
         worker_concurrency=1,
-        worker_consumer="holdfast.entrypoints.workers.consumer:UndelayedConsumer",
+        worker_consumer="holdfast.entrypoints.workers.consumer:LeanConsumer",
         worker_proc_alive_timeout=60,
         # Workers need neither each other nor remote control.
         worker_enable_remote_control=False,
@@ -73,7 +69,7 @@ def _queue(name: str) -> Queue:
 
 def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
     """A message expires when the next one is sent, so no backlog builds up."""
-    intervals = {duty.task: duty.beat_seconds(settings) for duty in SHARED_DUTIES}
+    intervals = {task.task: task.beat_seconds(settings) for task in TASKS}
     return {
         task: {"task": task, "schedule": seconds, "options": {"expires": seconds}}
         for task, seconds in intervals.items()

@@ -1,11 +1,16 @@
 """The worker's consumer."""
 
+from typing import Any
+
 from celery.worker.consumer import Consumer
 
 
-class UndelayedConsumer(Consumer):  # type: ignore[misc]
-    """Without delayed delivery, which we do not use: for quorum queues Celery would declare some
-    thirty queues and exchanges for it."""
+class LeanConsumer(Consumer):  # type: ignore[misc]
+    """Without what we do not use, whichever command starts the worker: workers need not know each
+    other, and for delayed delivery Celery would declare some thirty queues and exchanges."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "without_gossip": True, "without_mingle": True})
 
     class Blueprint(Consumer.Blueprint):  # type: ignore[misc]
         default_steps = [

@@ -1,4 +1,4 @@
-"""The tasks, one for each duty."""
+"""The tasks of workers."""
 
 import time
 from typing import Any
@@ -8,14 +8,23 @@ from celery import Celery, Task
 from celery.exceptions import Reject
 from celery.signals import worker_process_init, worker_process_shutdown
 
-from holdfast.bootstrap.duties import SHARED_DUTIES, SharedDuty
+from holdfast.bootstrap.consumers import CONSUMPTION
+from holdfast.bootstrap.duties import (
+    SHARED_DUTIES,
+    BeatTask,
+    DutyThread,
+    TaskQueue,
+    journal_duty,
+)
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
 
 ATTEMPTS_MAX = 3
 PAUSE_SECONDS = 1.0
 # The longest wait for the next run, which continues where this one stopped.
-URGENT_LIMITS = {"soft_time_limit": 240, "time_limit": 270}
+SHORT_LIMITS = {"soft_time_limit": 240, "time_limit": 270}
+
+TASKS: tuple[BeatTask, ...] = (*SHARED_DUTIES, CONSUMPTION)
 
 log = structlog.get_logger("holdfast.tasks")
 
@@ -50,8 +59,11 @@ def register_tasks(app: Celery, settings: Settings) -> None:
     rooms: list[EngineRoom] = []
 
     def start(**_: object) -> None:
-        rooms.append(EngineRoom(settings))
-        rooms[0].start()
+        room = EngineRoom(settings)
+        rooms.append(room)
+        room.start()
+        # Ends with the process, after `stop` has written the rest.
+        DutyThread(journal_duty(room.journal)).start()
 
     def stop(**_: object) -> None:
         rooms.pop().stop()
@@ -59,12 +71,12 @@ def register_tasks(app: Celery, settings: Settings) -> None:
     worker_process_init.connect(start, weak=False)
     worker_process_shutdown.connect(stop, weak=False)
 
-    def register(duty: SharedDuty) -> None:
-        limits = URGENT_LIMITS if duty.is_urgent else {}
+    def register(task: BeatTask) -> None:
+        limits = {} if task.queue is TaskQueue.DEFAULT else SHORT_LIMITS
 
-        @app.task(base=DutyTask, name=duty.task, **limits)  # type: ignore[untyped-decorator]
+        @app.task(base=DutyTask, name=task.task, **limits)  # type: ignore[untyped-decorator]
         def run() -> None:
-            duty.complete(rooms[0])
+            task.complete(rooms[0])
 
-    for duty in SHARED_DUTIES:
-        register(duty)
+    for task in TASKS:
+        register(task)

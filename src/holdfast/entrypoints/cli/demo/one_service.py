@@ -82,5 +82,5 @@ def _reset(settings: Settings, options: argparse.Namespace) -> None:
 
 
 def _welcome(settings: Settings, demo: dict[str, Any]) -> str:
-    text = files("holdfast.entrypoints.cli").joinpath("welcome.txt").read_text()
+    text = files("holdfast.entrypoints.cli.demo").joinpath("one_service.txt").read_text()
     return "\n" + text % {**demo, "demo_file": settings.home / "demo.json"}
