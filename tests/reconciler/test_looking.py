@@ -9,8 +9,9 @@ import pytest
 
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId
+from holdfast.domain.inventory.reservation import ReservationStatus
 from holdfast.ports.inventory.reconciliation import OurSide
-from holdfast.ports.inventory.service import Reservation, ReservationStatus, reservation_of
+from holdfast.ports.inventory.service import Reservation, reservation_of
 from holdfast.services.inventory.agreement import Step, remedy_for
 from holdfast.services.inventory.comparison import Comparison, Extent
 from holdfast.services.inventory.mending import Look, Mender, NotMended
