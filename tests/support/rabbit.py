@@ -114,6 +114,10 @@ class RabbitBroker:
         # For half a second RabbitMQ keeps the names of new quorum queues in memory only. A crash
         # within that time loses the queues, which is not under test.
         self.ctl("eval", "[dets:sync(Table) || Table <- dets:all()].")
+        self.kill_at_once()
+
+    def kill_at_once(self) -> None:
+        """Kill -9 without that precaution, when its queues are older."""
         self._end()
 
     def restart(self) -> None:
@@ -124,6 +128,10 @@ class RabbitBroker:
     @property
     def pid(self) -> int:
         return self._server.pid
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self._processes)
 
     def ctl(self, *arguments: str) -> str:
         command = [str(self.installation.programs / "rabbitmqctl"), "--node", NODE, "--quiet"]
