@@ -1,5 +1,5 @@
-"""kill -9 of the Inventory Service at each step of a hold, which it hears of by calls and by
-messages. Both services agree again within a minute."""
+"""kill -9 of the Inventory Service at each step of a hold, of which it hears by calls or messages.
+Both services agree again within a minute."""
 
 from collections.abc import Callable
 
