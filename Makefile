@@ -19,7 +19,7 @@ ALONE := -m "alone and not long"
 SLOWEST := --durations=10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-services test check bench path pictures faults mutants format lock clean
+.PHONY: help demo demo-services shop test check bench path pictures faults mutants format lock clean
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -29,6 +29,9 @@ demo: $(READY) ## run Holdfast on embedded PostgreSQL and Valkey, with a demo sa
 
 demo-services: $(READY) ## run a Hold Service and an Inventory Service, with RabbitMQ between them
 	@exec $(BIN)/holdfast demo-services
+
+shop: $(READY) ## run the sample Django shop, and the demo for it (ARGS=--in-process: the engine in the shop)
+	@exec $(BIN)/python examples/django_shop/run.py $(ARGS)
 
 test: $(READY) ## run all tests against real, private services
 ifdef ARGS

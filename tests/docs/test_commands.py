@@ -23,6 +23,7 @@ from tests.support.servers import free_port
 
 # Pages with blocks marked `not-run`, and why.
 NOT_RUN = {
+    "docs/django": "`make shop` runs until it is stopped, and `pip` installs from outside",
     "docs/desk": "cancels a session for good",
     "README": "`make demo` starts the demo that is running here, `make test` runs this test",
     "docs/tutorial": "`make demo` starts the demo that is running here",

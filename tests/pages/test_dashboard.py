@@ -219,6 +219,26 @@ def test_duties_show_whether_they_keep_up(
     assert "due" not in text, "numbers of other organizations are for operators"
 
 
+def test_the_reconciler_is_shown_where_another_service_counts_the_tickets(
+    client: Client, operator: Client, sale: Sale, database_url: str
+) -> None:
+    assert "Reconciler" not in cards(operator, sale)
+    task = (sale.organization_id, uuid7())
+    with psycopg.connect(database_url, autocommit=True) as owner:
+        owner.execute(
+            "INSERT INTO inventory_task (organization_id, hold_id, position, since, due_at)"
+            " VALUES (%s, %s, pg_current_xact_id(), now() - interval '2 hours', now())",
+            task,
+        )
+        try:
+            text, own = cards(operator, sale), cards(client, sale)
+        finally:
+            owner.execute("DELETE FROM inventory_task WHERE hold_id = %s", task[1:])
+    shown = "Reconciler settles holds with the Inventory Service 2 h late"
+    assert f"{shown} 1 hold due" in text
+    assert shown in own
+
+
 def test_the_relay_is_late_while_facts_wait_for_the_broker(
     client: Client, operator: Client, sale: Sale
 ) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from holdfast.bootstrap.reconciliation import Reconciliation
+from holdfast.bootstrap.inventory.reconciliation import Reconciliation
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.group.outcomes import AwaitsInventory, Outcome, Placed
 from holdfast.domain.holds.hold import Hold

@@ -19,14 +19,16 @@ class TwoServices:
     directory: Path
     amqp_url: str
     environment: Mapping[str, str] = field(default_factory=dict)  # of the Hold Service
+    inventory_databases: DatabaseFactory | None = None  # if they are on a PostgreSQL of their own
     inventory: RunningServer = field(init=False)
     holds: RunningServer = field(init=False)
     store: Platform = field(init=False)
 
     def __post_init__(self) -> None:
         broker = {"AMQP_URL": self.amqp_url}
+        database_url = (self.inventory_databases or self.databases).fresh()
         self.inventory = RunningServer(
-            self.databases.fresh(), self.directory / "inventory.log", broker, command="inventory"
+            database_url, self.directory / "inventory.log", broker, command="inventory"
         )
         # The key has to exist before the first of the two services starts.
         port = self.inventory.port = free_port()

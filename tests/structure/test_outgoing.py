@@ -1,5 +1,6 @@
-"""Holdfast fetches no URL that a caller sends: the only HTTP client is that of the Inventory
-Service, whose URL the operator sets."""
+"""Holdfast fetches no URL that a caller sends. The HTTP clients are those of the Inventory Service
+and of a Holdfast server, whose URLs the operator sets, and that of `holdfast inventory-check`,
+which no server loads."""
 
 import ast
 from collections.abc import Iterator
@@ -27,11 +28,27 @@ def clients_in(source: str) -> set[str]:
     }
 
 
-def test_only_one_module_imports_an_http_client() -> None:
+def test_only_clients_of_configured_services_import_an_http_client() -> None:
     found = {str(path.relative_to(SOURCES)): clients_in(path.read_text()) for path in MODULES}
     assert len(found) > 100
     with_client = {path: clients for path, clients in found.items() if clients}
-    assert with_client == {"adapters/inventory/client.py": {"httpx"}}
+    assert with_client == {
+        "adapters/inventory/client.py": {"httpx"},
+        "entrypoints/drf/backends/server.py": {"httpx"},
+        "entrypoints/inventory/conformance/probe.py": {"httpx"},
+    }
+
+
+def test_only_the_command_loads_the_conformance_suite() -> None:
+    suite = "holdfast.entrypoints.inventory.conformance"
+    loading = {
+        str(path.relative_to(SOURCES).parent / path.stem)
+        for path in MODULES
+        if any(name.startswith(suite) for name in imported(path.read_text()))
+    }
+    assert {each for each in loading if "/conformance/" not in each} == {
+        "entrypoints/cli/inventory/check"
+    }
 
 
 def test_the_check_finds_each_way_to_import_one() -> None:

@@ -46,6 +46,10 @@ class RunningServer:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
     def start(self, *, until_ready: bool = True) -> Self:
         environment = {
             **own_environment(),
@@ -99,12 +103,12 @@ class RunningServer:
 
     def kill(self) -> None:
         """Kill -9 all its processes."""
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None and self.is_running:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(10)
 
     def stop(self, timeout_seconds: float = 30) -> None:
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None and self.is_running:
             self.process.send_signal(signal.SIGTERM)
             try:
                 self.process.wait(timeout_seconds)

@@ -334,6 +334,14 @@ class TestPlan:
                 {"journal", "reaper", "promoter", "pruner", "audit", "books", "relay"},
             ),
             ({"amqp_url": "amqp://localhost", "holdfast_duties": "none"}, {"journal"}),
+            (
+                {
+                    "holdfast_inventory_url": "http://localhost",
+                    "holdfast_inventory_key": "the key of the service",
+                    "holdfast_audit_minutes": 0,
+                },
+                {"journal", "reaper", "promoter", "pruner", "audit", "reconciler", "comparison"},
+            ),
         ],
     )
     def test_a_server_runs_the_configured_duties(

@@ -18,7 +18,7 @@ from holdfast.services.audit.journal import Journal
 from holdfast.services.holds.sweep import sweep
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap.reconciliation import Reconciliation
+    from holdfast.bootstrap.inventory.reconciliation import Reconciliation
 
 PRUNER_SECONDS = 60.0
 PRUNER_BEAT_SECONDS = 300

@@ -35,7 +35,7 @@ from holdfast.services.waitlist import Promoter
 
 if TYPE_CHECKING:  # slow to load, and only for a remote inventory
     from holdfast.adapters.inventory.client import HttpInventory
-    from holdfast.bootstrap.reconciliation import Reconciliation
+    from holdfast.bootstrap.inventory.reconciliation import Reconciliation
 
 SECONDS_PER_HOUR = 3_600
 SECONDS_PER_DAY = 86_400
@@ -90,10 +90,10 @@ class EngineRoom:
         if self.remote is not None:
             self.remote.stop()
         self.admission.stop()
-        if self.inventory is not None:
-            self.inventory.close()
         if self.reconciliation is not None:
             self.reconciliation.stop()
+        if self.inventory is not None:
+            self.inventory.close()
         while self.journal.run_once():
             pass
         self.database.close()
@@ -125,7 +125,7 @@ def _reconciliation(
 ) -> "Reconciliation | None":
     if settings.holdfast_inventory_url is None:
         return None
-    from holdfast.bootstrap.reconciliation import Reconciliation  # noqa: PLC0415
+    from holdfast.bootstrap.inventory.reconciliation import Reconciliation  # noqa: PLC0415
 
     return Reconciliation(settings, admission, addresses)
 

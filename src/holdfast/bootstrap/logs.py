@@ -27,23 +27,8 @@ _log = structlog.get_logger()
 
 def configure_logs(settings: Settings) -> None:
     """Write our logs and those of libraries to standard error, in one format."""
-    shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
-    ]
-    if settings.holdfast_log_format == "json":
-        render: list[structlog.typing.Processor] = [_render_json]
-    else:
-        render = [_redact_values, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
-    level = logging.getLevelNamesMapping()[settings.holdfast_log_level.upper()]
-    structlog.configure(
-        processors=[*shared, *render],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: _Lines(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
+    configure_own_logs(settings)
+    shared, render = _processors(settings)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -51,7 +36,39 @@ def configure_logs(settings: Settings) -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *render],
         )
     )
-    logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
+    level = max(_level(settings), logging.WARNING)
+    logging.basicConfig(handlers=[handler], level=level, force=True)
+
+
+def configure_own_logs(settings: Settings) -> None:
+    """Leave the logs of libraries to the program that we are a part of."""
+    shared, render = _processors(settings)
+    structlog.configure(
+        processors=[*shared, *render],
+        wrapper_class=structlog.make_filtering_bound_logger(_level(settings)),
+        logger_factory=lambda *_: _Lines(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+_Processors = list[structlog.typing.Processor]
+
+
+def _processors(settings: Settings) -> tuple[_Processors, _Processors]:
+    """Those of every entry, and those that write it."""
+    shared: _Processors = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    if settings.holdfast_log_format == "json":
+        return shared, [_render_json]
+    return shared, [_redact_values, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+
+
+def _level(settings: Settings) -> int:
+    return logging.getLevelNamesMapping()[settings.holdfast_log_level.upper()]
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -1,6 +1,6 @@
 """A server that kills itself at a given point, as by kill -9: while the engine runs a command of
-this type, or in a run of the reaper. Python imports this file first when its directory is on
-PYTHONPATH."""
+this type, in a run of a duty, or while it calls the Inventory Service. Python imports this file
+first when its directory is on PYTHONPATH."""
 
 import os
 import signal
@@ -70,6 +70,19 @@ def _dying_reaper(step: Callable[..., Any]) -> Callable[..., Any]:
     return dying
 
 
+def _die_around(owner: type, name: str, *, is_after: bool) -> None:
+    """At the first call of this method."""
+    step = getattr(owner, name)
+
+    @wraps(step)
+    def dying(*arguments: Any, **options: Any) -> None:
+        if is_after:
+            step(*arguments, **options)
+        _die()
+
+    setattr(owner, name, dying)
+
+
 GroupRunner._attempt = _watch(GroupRunner._attempt)  # type: ignore[method-assign]
 match POINT:
     case "before the locks":
@@ -90,5 +103,18 @@ match POINT:
         Reaper.due = _dying_reaper(Reaper.due)  # type: ignore[method-assign]
     case "after the run":
         Reaper.run_once = _dying_reaper(Reaper.run_once)  # type: ignore[method-assign]
+    case "before the call" | "after the call":
+        from holdfast.adapters.inventory.client import HttpInventory
+
+        _die_around(HttpInventory, "hold", is_after=POINT == "after the call")
+    case "after asking" | "after mending":
+        from holdfast.services.inventory.mending import Mender
+
+        step = "look" if POINT == "after asking" else "take"
+        _die_around(Mender, step, is_after=True)
+    case "after publishing":
+        from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
+
+        _die_around(RabbitPublisher, "publish", is_after=True)
     case _:
         raise AssertionError(POINT)

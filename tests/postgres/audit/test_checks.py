@@ -1,6 +1,7 @@
 """The integrity check accepts a sound database, and detects every kind of damage."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -9,12 +10,14 @@ import pytest
 from holdfast.adapters.postgres.audit.book_check import BookCheck
 from holdfast.adapters.postgres.audit.checks import BOOK_CHECKS
 from holdfast.adapters.postgres.audit.integrity import PostgresBooks, run_check
-from holdfast.domain.group.outcomes import CheckoutStarted, Converted
+from holdfast.domain.group.outcomes import AwaitsInventory, CheckoutStarted, Converted
+from holdfast.domain.holds.settle_hold import SettleHold
 from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.refusals import service_unavailable
 from holdfast.engine import Admission
 from holdfast.ports.store import StoreUnavailable
 from tests.contract.asking import ask, cancelled, converted, placed
-from tests.contract.venues import STRANGER, Hall, Plan, Venue
+from tests.contract.venues import ORIGIN, STRANGER, Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.postgres.rounds import Rounds
 from tests.support.auditing import assert_sound
@@ -27,9 +30,9 @@ GRACE_SECONDS = 60
 
 @pytest.fixture(scope="module")
 def lively_url(databases: DatabaseFactory) -> Iterator[str]:
-    """Holds of every status: live, cancelled, expired, paid, paid late, changed, waiting and
-    promoted; seats held, sold, blocked, and sold again; a checkout, orders, tickets, and some that
-    were cancelled; a changed catalog."""
+    """Holds of every status: live, cancelled, expired, paid, paid late, changed, waiting, promoted,
+    pending and failed; seats held, sold, blocked, and sold again; a checkout, orders, tickets, and
+    some that were cancelled; a changed catalog."""
     world = PostgresWorld(databases.fresh())
     engine = Admission(world.store, PATIENT)
     engine.start()
@@ -53,11 +56,22 @@ def lively_url(databases: DatabaseFactory) -> Iterator[str]:
     placed(engine, venue.place(venue.these("Stalls A 1", "Stalls A 2"), ("standing", 2)))
     placed(engine, venue.place(("seat", 1), holder=STRANGER))
     _cancel(engine, venue)
+    _ask_elsewhere(engine, venue)
     _change_and_wait(Rounds(world, venue))
     change_catalog(world.url, venue.organization_id)
     yield world.url
     engine.stop()
     world.close()
+
+
+def _ask_elsewhere(engine: Admission, venue: Venue) -> None:
+    """A pending and a failed hold, of tickets that another service counts."""
+    for is_settled in (False, True):
+        outcome = ask(engine, replace(venue.place(("standing", 1)), is_remote=True))
+        assert isinstance(outcome, AwaitsInventory)
+        if is_settled:
+            hold = outcome.hold
+            ask(engine, SettleHold(hold.organization_id, hold.id, ORIGIN, service_unavailable()))
 
 
 def _cancel(engine: Admission, venue: Venue) -> None:
@@ -297,8 +311,20 @@ DAMAGES = {
             " WHERE status IN ('waiting', 'active')"
         ),
     ),
-    "an active or paid hold without held_at, or a waiting hold with one": (
+    "a pending hold without a task of the reconciler, or not settled": (
+        "DELETE FROM inventory_task",
+        "UPDATE hold SET created_at = created_at - interval '2 minutes' WHERE status = 'pending'",
+    ),
+    "a task of the reconciler for a hold of local tickets": (
+        (
+            "UPDATE inventory_task SET hold_id = (SELECT id FROM hold WHERE order_id IS NOT NULL"
+            " LIMIT 1) WHERE hold_id = (SELECT id FROM hold WHERE status = 'failed')"
+        ),
+    ),
+    "an active or paid hold without held_at, or one that never had its tickets with it": (
         "UPDATE hold SET held_at = now() WHERE status = 'waiting'",
+        "UPDATE hold SET held_at = now() WHERE status = 'pending'",
+        "UPDATE hold SET held_at = now() WHERE status = 'failed'",
         "UPDATE hold SET held_at = NULL WHERE status = 'converted'",
     ),
     "a line of a version that its hold never had": (

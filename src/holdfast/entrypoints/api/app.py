@@ -48,7 +48,9 @@ class Api(Edge):
         container: ApiContainer,
         turns_of_passwords: PasswordTurns,
         routes: Sequence[Route[Any]],
+        *,
         prefix: str = "/api",
+        tarpit: Tarpit | None = None,
     ) -> None:
         bound_seconds = container.deadline_seconds + GRACE_SECONDS
         turns = ReadTurns()
@@ -63,8 +65,8 @@ class Api(Edge):
         self._key_lookups = KeyLookups(container.authenticator, bound_seconds)
         self._token_lookups = KeyLookups(holders.authenticator, bound_seconds, "tokens")
         tokens, cors = Tokens(holders, self._token_lookups), Cors(holders.origins)
-        bearer = Bearer(container.authenticator, self._key_lookups, tokens, Tarpit())
-        router = Router(routes, context, bearer, documents(routes, prefix), cors)
+        self.bearer = Bearer(container.authenticator, self._key_lookups, tokens, tarpit or Tarpit())
+        router = Router(routes, context, self.bearer, documents(routes, prefix), cors)
         super().__init__(router, container.attempts, cors, prefix)
 
     def _context(self, container: ApiContainer, engine: EngineAnswers, turns: ReadTurns) -> Context:
@@ -135,7 +137,11 @@ class Api(Edge):
         self._log_ins.close()
 
 
-def create_api(container: ApiContainer, turns_of_passwords: PasswordTurns | None = None) -> Api:
+def create_api(
+    container: ApiContainer,
+    turns_of_passwords: PasswordTurns | None = None,
+    tarpit: Tarpit | None = None,
+) -> Api:
     """The admin pages of the same process share `turns_of_passwords`."""
     routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
-    return Api(container, turns_of_passwords or PasswordTurns(), routes)
+    return Api(container, turns_of_passwords or PasswordTurns(), routes, tarpit=tarpit)

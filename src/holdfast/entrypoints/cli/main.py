@@ -34,7 +34,7 @@ MODULES = {
     "consume": "consume",
     "dead-letters": "dead_letters",
     "release-expired": "release_expired",
-    "reconcile": "reconcile",
+    "reconcile": "inventory.reconcile",
     "audit": "audit",
 }
 

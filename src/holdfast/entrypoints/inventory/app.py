@@ -7,4 +7,4 @@ from holdfast.services.container import ApiContainer
 
 
 def create_inventory_api(container: ApiContainer) -> Api:
-    return Api(container, PasswordTurns(), INVENTORY_ROUTES, PREFIX)
+    return Api(container, PasswordTurns(), INVENTORY_ROUTES, prefix=PREFIX)

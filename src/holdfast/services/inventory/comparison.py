@@ -17,21 +17,21 @@ import structlog
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.domain.immutable import immutable
-from holdfast.ports.inventory.service import (
-    Inventory,
-    InventoryConflict,
-    InventoryUnavailable,
-    Reservation,
-    ReservationStatus,
-)
-from holdfast.ports.paging import Cursor
-from holdfast.ports.reconciliation import (
+from holdfast.domain.inventory.reservation import ReservationStatus
+from holdfast.ports.inventory.reconciliation import (
     Compared,
     Comparisons,
     InventoryTasks,
     OurSide,
     OurSides,
 )
+from holdfast.ports.inventory.service import (
+    Inventory,
+    InventoryConflict,
+    InventoryUnavailable,
+    Reservation,
+)
+from holdfast.ports.paging import Cursor
 from holdfast.ports.store import StoreError
 from holdfast.services.inventory.agreement import Step, remedy_for
 from holdfast.services.inventory.mending import Look, Mender, NotMended
@@ -56,11 +56,12 @@ class Finding:
 
 @immutable
 class Extent:
-    """What to compare. All of them, if no organizations are named. With `with_sales`, also every
-    sale there ever was: without, only those that are still held there."""
+    """What to compare. All of them, if no organizations are named. If it `is_complete`, also every
+    sale there ever was, not only those that are still held there, and reservations of sessions that
+    are unknown here: with a wrong key, these might be somebody else's."""
 
     organizations: tuple[OrganizationId, ...] = ()
-    with_sales: bool = False
+    is_complete: bool = False
     mends: bool = False
 
 
@@ -88,13 +89,14 @@ class Comparison:
         organizations = extent.organizations or tuple(self._our_sides.organizations())
         progress = _Progress(report)
         before = self._our_sides.now()
+        is_everything = extent.is_complete and not extent.organizations
         reserved: set[HoldId] = set()
         for status in _compared(extent, ReservationStatus.HELD, ReservationStatus.COMMITTED):
             for page in self._pages(status):
                 sides = self._our_sides.of_reservations(organizations, page)
                 for reservation in page:
                     reserved.add(reservation.hold_id)
-                    if reservation.hold_id in sides or not extent.organizations:
+                    if reservation.hold_id in sides or is_everything:
                         ours = sides.get(reservation.hold_id)
                         progress.found(self._of_reservation(extent, reservation, ours))
                 progress.went_on(reservations=len(page))
@@ -203,7 +205,7 @@ def _is_fine(ours: OurSide | None, theirs: Reservation) -> bool:
 
 
 def _compared(extent: Extent, live: T, sold: T) -> tuple[T, ...]:
-    return (live, sold) if extent.with_sales else (live,)
+    return (live, sold) if extent.is_complete else (live,)
 
 
 class ComparisonDuty:

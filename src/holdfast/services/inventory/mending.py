@@ -15,13 +15,13 @@ from holdfast.domain.holds.settle_hold import SettleHold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.immutable import immutable
 from holdfast.ports.engine import Submit
+from holdfast.ports.inventory.reconciliation import OurSide
 from holdfast.ports.inventory.service import (
     Inventory,
     InventoryConflict,
     Reservation,
     reservation_of,
 )
-from holdfast.ports.reconciliation import OurSide
 from holdfast.services.inventory.agreement import Remedy, Step, remedy_for
 
 LOOKS_MAX = 3

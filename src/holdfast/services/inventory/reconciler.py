@@ -16,13 +16,13 @@ from functools import partial
 import structlog
 
 from holdfast.domain.immutable import immutable
-from holdfast.ports.inventory.service import InventoryConflict, InventoryUnavailable
-from holdfast.ports.reconciliation import (
+from holdfast.ports.inventory.reconciliation import (
     InventoryTask,
     InventoryTasks,
     OurSides,
     ReconcilerState,
 )
+from holdfast.ports.inventory.service import InventoryConflict, InventoryUnavailable
 from holdfast.ports.store import StoreError
 from holdfast.services.inventory.agreement import Step
 from holdfast.services.inventory.circuit import Circuit, CircuitState

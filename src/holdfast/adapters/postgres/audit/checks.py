@@ -242,6 +242,21 @@ SELECT id AS hold_id, status, due_at FROM hold
 WHERE due_at <> coalesce(warn_at, expires_at) OR (status <> 'active' AND warn_at IS NOT NULL)
 """
 
+# Of holds whose tickets another service counts: `holdfast reconcile --check` asks that service.
+_PENDING = """
+SELECT h.id AS hold_id, h.created_at FROM hold h
+LEFT JOIN inventory_task t ON t.organization_id = h.organization_id AND t.hold_id = h.id
+WHERE h.status = 'pending' AND (t.hold_id IS NULL
+    OR h.created_at < transaction_timestamp() - make_interval(secs => %(grace_seconds)s))
+"""
+
+_TASKS = """
+SELECT t.hold_id, h.status FROM inventory_task t
+JOIN hold h ON h.organization_id = t.organization_id AND h.id = t.hold_id
+WHERE h.status = 'waiting' OR EXISTS (SELECT FROM hold_line l
+    WHERE l.organization_id = h.organization_id AND l.hold_id = h.id AND l.pool_ids <> '{}')
+"""
+
 # Happens after a restore into another PostgreSQL, until it is migrated.
 _AHEAD = """
 SELECT newest.kept_in, newest.xid::text AS cursor FROM (
@@ -294,7 +309,7 @@ GROUP BY organization_id, cart_token HAVING count(*) > 1
 
 _HELD_SINCE = """
 SELECT id AS hold_id, status, held_at FROM hold
-WHERE CASE status WHEN 'waiting' THEN held_at IS NOT NULL
+WHERE CASE WHEN status IN ('waiting', 'pending', 'failed') THEN held_at IS NOT NULL
     ELSE held_at IS NULL AND status IN ('active', 'converted') END
 """
 
@@ -312,6 +327,8 @@ WHERE w.session_id IS NULL
 
 BOOK_CHECKS = (
     BookCheck("an active or waiting hold long past its expiry", "hold", _ORPHANS),
+    BookCheck("a pending hold without a task of the reconciler, or not settled", "hold", _PENDING),
+    BookCheck("a task of the reconciler for a hold of local tickets", "inventory_task", _TASKS),
     BookCheck("a pool whose counters differ from its holds", "pool", _COUNTERS),
     BookCheck("a pool whose expiry counters differ from its holds", "pool", _LAPSES),
     BookCheck(
@@ -358,7 +375,7 @@ BOOK_CHECKS = (
     BookCheck("an active or paid hold with a line that waits for seats", "hold", _WISHES),
     BookCheck("a cart with two live holds", "hold", _CARTS),
     BookCheck(
-        "an active or paid hold without held_at, or a waiting hold with one",
+        "an active or paid hold without held_at, or one that never had its tickets with it",
         "hold",
         _HELD_SINCE,
     ),

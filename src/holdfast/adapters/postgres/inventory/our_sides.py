@@ -8,13 +8,13 @@ from uuid import UUID
 from holdfast.adapters.postgres.engine.rows import ids_array
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.holds.rows import hold_from_row
-from holdfast.adapters.postgres.inventory import task_statements as sql
+from holdfast.adapters.postgres.inventory import reconciler_statements as sql
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId, OrganizationId, TicketTypeId
+from holdfast.ports.inventory.reconciliation import OurSide
 from holdfast.ports.inventory.service import Reservation
 from holdfast.ports.paging import Cursor, Page
 from holdfast.ports.privacy.addresses import CLEAR_ADDRESSES, Addresses
-from holdfast.ports.reconciliation import OurSide
 
 PAGE_SIZE = 1_000
 _BEGINNING = Cursor(datetime.min.replace(tzinfo=UTC), UUID(int=0))

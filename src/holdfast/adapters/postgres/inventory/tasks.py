@@ -5,9 +5,9 @@ from typing import Any
 
 from holdfast.adapters.postgres.engine.rows import ids_array
 from holdfast.adapters.postgres.holds.reader import Database
-from holdfast.adapters.postgres.inventory import task_statements as sql
+from holdfast.adapters.postgres.inventory import reconciler_statements as sql
 from holdfast.domain.ids import HoldId, OrganizationId
-from holdfast.ports.reconciliation import (
+from holdfast.ports.inventory.reconciliation import (
     PROBLEM_LENGTH_MAX,
     Compared,
     InventoryTask,

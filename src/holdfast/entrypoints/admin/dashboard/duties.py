@@ -17,6 +17,12 @@ COUNTED_MAX = 1_000
 LATE_SECONDS = 30
 
 _PROMOTER = "SELECT held_until FROM promoter_lease"
+# A hold that was just changed is not due yet.
+_RECONCILER = """
+SELECT count(*), min(since) FILTER (WHERE attempts > 0 OR due_at <= statement_timestamp()),
+    (SELECT finished_at FROM inventory_comparison)
+FROM (SELECT since, attempts, due_at FROM inventory_task ORDER BY due_at LIMIT %s) AS task
+"""
 
 
 @immutable
@@ -42,7 +48,7 @@ class Duty:
 
 
 def duties() -> tuple[Duty, ...]:
-    return _reaper(), _promoter(), _relay()
+    return _reaper(), _promoter(), _relay(), *_reconciler()
 
 
 def _reaper() -> Duty:
@@ -74,3 +80,15 @@ def _relay() -> Duty:
     late = None if moved_at is None else state["oldest_seconds"]
     does = "publishes facts to the broker"
     return Duty("Relay", does, "fact", "fact", min(state["waiting"], COUNTED_MAX), late, moved_at)
+
+
+def _reconciler() -> tuple[Duty, ...]:
+    """Only where another service counts the tickets."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RECONCILER, [COUNTED_MAX])
+        count, oldest, compared_at = cursor.fetchone()
+    if not count and compared_at is None:
+        return ()
+    late = 0 if oldest is None else int((timezone.now() - oldest).total_seconds())
+    does = "settles holds with the Inventory Service"
+    return (Duty("Reconciler", does, "hold", "hold", count, late),)

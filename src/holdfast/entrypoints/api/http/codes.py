@@ -3,6 +3,7 @@
 A problem is about
 |-- the caller         unauthorized, insufficient_scope, secret_key_required,
 |                      two_factor_required, origin_not_allowed,
+|                      csrf_failed, permission_denied (both in a Django project),
 |                      too_many_requests, rate_limit_exceeded                        401, 403, 429
 |-- the HTTP message   malformed_request, request_timeout, headers_too_large         400, 408, 431
 |-- the address        not_found, method_not_allowed                                 404, 405
@@ -29,6 +30,8 @@ class ProblemCode(StrEnum):
     SECRET_KEY_REQUIRED = "secret_key_required"  # noqa: S105
     TWO_FACTOR_REQUIRED = "two_factor_required"
     ORIGIN_NOT_ALLOWED = "origin_not_allowed"
+    CSRF_FAILED = "csrf_failed"
+    PERMISSION_DENIED = "permission_denied"
     TOO_MANY_REQUESTS = "too_many_requests"
     MALFORMED_REQUEST = "malformed_request"
     REQUEST_TIMEOUT = "request_timeout"
@@ -73,6 +76,8 @@ KINDS: Mapping[str, Kind] = {
     ProblemCode.SECRET_KEY_REQUIRED: Kind(403, "Secret key required"),
     ProblemCode.TWO_FACTOR_REQUIRED: Kind(403, "Two-factor authentication required"),
     ProblemCode.ORIGIN_NOT_ALLOWED: Kind(403, "Origin not allowed"),
+    ProblemCode.CSRF_FAILED: Kind(403, "CSRF check failed"),
+    ProblemCode.PERMISSION_DENIED: Kind(403, "Permission denied"),
     ProblemCode.TOO_MANY_REQUESTS: Kind(429, "Too many requests"),
     ProblemCode.MALFORMED_REQUEST: Kind(400, "Malformed request"),
     ProblemCode.REQUEST_TIMEOUT: Kind(408, "Request timeout"),

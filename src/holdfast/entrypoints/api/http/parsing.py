@@ -4,7 +4,7 @@ mean."""
 import asyncio
 import json
 import re
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 from uuid import UUID
 
@@ -53,29 +53,38 @@ class BodyParser(Generic[S]):
         self._decode = msgspec.json.Decoder(struct).decode
 
     def parse(self, body: bytes) -> S:
-        # Most bodies are plain ASCII without an escape.
-        if not body.isascii() or b"\\" in body or b"\x7f" in body:
-            _check_characters(body)
+        _check_body_characters(body)
         try:
             request = self._decode(body)
         except msgspec.ValidationError:
-            self._explain(body)
+            raise invalid(explain(self._struct, _decoded(body), "body")) from None
         except (ValueError, RecursionError):
             raise _malformed() from None
         # Decoders keep the last of two equal names, so two readers could see two requests. A cheap
         # check settles most bodies: with no more colons than names, none is repeated.
         if body.count(b":") > len(_decode_anything(body)):
-            json.loads(body, object_pairs_hook=_refuse_repetition)
+            _refuse_repetitions(body)
         return request
 
-    def _explain(self, body: bytes) -> NoReturn:
-        try:
-            value = _decode_anything(body)
-        except msgspec.ValidationError:
-            raise invalid([FieldError("body", "invalid_value", "A number is too large")]) from None
-        except (ValueError, RecursionError):
-            raise _malformed() from None
-        raise invalid(explain(self._struct, value, "body")) from None
+
+def strict_json(body: bytes) -> object:
+    """The value of a body of any structure, refused for the same reasons as a request."""
+    _check_body_characters(body)
+    value = _decoded(body)
+    try:
+        _refuse_repetitions(body)
+    except RecursionError:
+        raise _malformed() from None
+    return value
+
+
+def _decoded(body: bytes) -> object:
+    try:
+        return _decode_anything(body)
+    except msgspec.ValidationError:
+        raise invalid([FieldError("body", "invalid_value", "A number is too large")]) from None
+    except (ValueError, RecursionError):
+        raise _malformed() from None
 
 
 class _Patience:
@@ -127,7 +136,7 @@ async def read_body(call: Call, receive: Receive, bytes_max: int = BODY_BYTES_MA
     """Read the whole body. Refuse it as soon as it is too large or too late."""
     length = declared_length(call)
     if length is not None and length > bytes_max:
-        raise _too_large(bytes_max)
+        raise body_too_large(bytes_max)
     parts: list[bytes] = []
     received = 0
     task = _patience.begin()
@@ -139,7 +148,7 @@ async def read_body(call: Call, receive: Receive, bytes_max: int = BODY_BYTES_MA
             parts.append(message.get("body", b""))
             received += len(parts[-1])
             if received > bytes_max:
-                raise _too_large(bytes_max)
+                raise body_too_large(bytes_max)
             # Once the declared length is here, don't ask again.
             if received == length or not message.get("more_body", False):
                 return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -230,9 +239,19 @@ def _query_values(query_string: bytes) -> dict[str, str]:
     return values
 
 
+def _refuse_repetitions(body: bytes) -> None:
+    json.loads(body, object_pairs_hook=_refuse_repetition)
+
+
 def _refuse_repetition(pairs: list[tuple[str, Any]]) -> None:
     if len(dict(pairs)) != len(pairs):
         raise invalid([FieldError("body", "duplicate", "A field may be given only once")])
+
+
+def _check_body_characters(body: bytes) -> None:
+    # Most bodies are plain ASCII without an escape.
+    if not body.isascii() or b"\\" in body or b"\x7f" in body:
+        _check_characters(body)
 
 
 def _check_characters(body: bytes) -> None:
@@ -256,5 +275,5 @@ def body_cut_off() -> Problem:
     return Problem(ProblemCode.MALFORMED_JSON, "The request body is incomplete")
 
 
-def _too_large(bytes_max: int) -> Problem:
+def body_too_large(bytes_max: int) -> Problem:
     return Problem(ProblemCode.BODY_TOO_LARGE, f"The body must not exceed {bytes_max} bytes")

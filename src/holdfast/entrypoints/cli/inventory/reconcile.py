@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from holdfast.bootstrap.engine_room import EngineRoom
-from holdfast.bootstrap.reconciliation import Reconciliation
+from holdfast.bootstrap.inventory.reconciliation import Reconciliation
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.entrypoints.cli.terminal import CommandFailed, needs_database, say, uuid_argument
+from holdfast.ports.inventory.reconciliation import Compared
 from holdfast.ports.inventory.service import InventoryUnavailable
-from holdfast.ports.reconciliation import Compared
 from holdfast.services.inventory.agreement import Step
 from holdfast.services.inventory.comparison import Extent, Finding
 
@@ -68,7 +68,7 @@ def _reconcile(
         _finish_tasks(reconciliation)
     report = _Report()
     compared = reconciliation.comparison.run(
-        Extent(organizations, with_sales=True, mends=mends), report
+        Extent(organizations, is_complete=True, mends=mends), report
     )
     named = organizations or tuple(reconciliation.our_sides.organizations())
     left = compared.differences - compared.mended
