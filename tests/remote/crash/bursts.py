@@ -49,6 +49,10 @@ class Burst:
             kill()
             sending.result()
 
+    @property
+    def has_failures(self) -> bool:
+        return any(reply.status in {0, 503} for reply in self._answered)
+
     def finish(self) -> None:
         """Repeat each request until it has succeeded."""
         succeeded: set[str] = set()
