@@ -33,7 +33,6 @@ def test_killed_during_a_burst(
             postgres_of[name].kill()
 
     burst.run(kill)
-    assert burst.has_failures, "it was killed after the burst"
     for name in killed:
         postgres_of[name].start()
     burst.finish()
