@@ -35,14 +35,17 @@ class RabbitBroker(EmbeddedRabbit):
     def kill(self) -> None:
         """Kill -9, as in a crash. Its helpers end with it."""
         if self.is_running:
-            # For half a second RabbitMQ keeps the names of new quorum queues in memory only. A
-            # crash within that time loses the queues, which is not under test.
             with suppress(AssertionError):
-                self.ctl("eval", "[dets:sync(Table) || Table <- dets:all()].")
+                self.sync()
         self.kill_at_once()
 
+    def sync(self) -> None:
+        """For a while RabbitMQ keeps the names of new quorum queues in memory only. A crash within
+        that time loses the queues, which is not under test."""
+        self.ctl("eval", "[dets:sync(Table) || Table <- dets:all()].")
+
     def kill_at_once(self) -> None:
-        """Kill -9 without that precaution, when its queues are older."""
+        """Kill -9 in the middle of a burst. Only for queues that were synced."""
         super().kill()
 
     def restart(self) -> None:

@@ -126,7 +126,7 @@ def test_a_hold_is_reconciled_with_the_service_that_counts_its_tickets(
         platform.client.post(f"/api/holds/{hold['hold_id']}/release").raise_for_status()
         assert inventory.status(hold["hold_id"]) == "held"
         settings |= {"DATABASE_URL": fresh_database_url, "HOLDFAST_SECRET_KEY": INSTALLATION_SECRET}
-        start("worker", "--queue", "default", **settings)
+        start("worker", "--queue", "cleanup", **settings)
         start("beat", **settings)
         wait_until(lambda: inventory.status(hold["hold_id"]) == "released", "it is told")
 

@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -31,7 +30,6 @@ class Burst:
     buyer: Buyer = field(init=False)
     lapsing: Buyer = field(init=False)
     requests: list[Request] = field(default_factory=list)
-    _answered: list[Reply] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.buyer, self.lapsing = (Buyer(self.services, STOCK) for _ in range(2))
@@ -40,14 +38,21 @@ class Burst:
         random.Random(SEED).shuffle(self.requests)
 
     def run(self, kill: Callable[[], None]) -> None:
-        """Kill when some have been answered."""
-        with ThreadPoolExecutor(1) as threads:
-            sending = threads.submit(self._send_all)
-            if "expire" in self.operations:
-                self.lapsing.lets_it_lapse()
-            wait_until(lambda: len(self._answered) >= len(self.requests) // 3, "some are answered")
+        """Kill when a third of them was sent, and others are under way."""
+        kill_at = len(self.requests) // 3
+        crowd = Crowd(self.buyer.platform, CLIENTS)
+
+        def send(number: int) -> Reply:
+            if number == kill_at:
+                kill()
+            return crowd.post(*self.requests[number])
+
+        if "expire" in self.operations:
+            self.lapsing.lets_it_lapse()
+        crowd.spread(send, range(len(self.requests)))
+        crowd.close()
+        if not self.requests:
             kill()
-            sending.result()
 
     def finish(self) -> None:
         """Repeat each request until it has succeeded."""
@@ -92,14 +97,3 @@ class Burst:
             case "convert":
                 return f"/api/holds/{buyer.hold_id}/confirm", {"payment_reference": key}, key
         return None  # time ends it
-
-    def _send_all(self) -> None:
-        crowd = Crowd(self.buyer.platform, CLIENTS)
-
-        def send(request: Request) -> Reply:
-            reply = crowd.post(*request)
-            self._answered.append(reply)
-            return reply
-
-        crowd.spread(send, self.requests)
-        crowd.close()

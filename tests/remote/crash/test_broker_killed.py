@@ -34,6 +34,7 @@ def test_killed_during_a_burst(
     services: TwoServices, killable: RabbitBroker, operations: tuple[str, ...]
 ) -> None:
     burst = Burst(services, operations)
+    killable.sync()
     burst.run(killable.kill_at_once)
     burst.finish()
     assert_agree(services)

@@ -30,8 +30,8 @@ from tests.support.rabbit import RabbitBroker
 SEED = 11
 CLIENTS = 6
 STOCK = 12
-SECONDS = 6.0
-TTL_SECONDS = 3
+SECONDS = 4.0
+TTL_SECONDS = 2
 ENDS = {
     "cancel": 30,
     "extend and cancel": 15,
