@@ -2,8 +2,8 @@
 
     PlaceHold -> pending -> ask the Inventory Service -> SettleHold -> active | failed
 
-No transaction is open while it is asked. A process that dies in between leaves a pending hold, and
-an answer that does not arrive leaves a failed one: the reconciler asks about both.
+No transaction is open during the call. A process that dies in between leaves a pending hold, and a
+missing answer leaves a failed one: the reconciler asks about both.
 """
 
 import threading
@@ -36,7 +36,7 @@ from holdfast.ports.inventory.service import (
 from holdfast.services.inventory.circuit import Circuit
 
 CALLS_AT_ONCE_MAX = 32
-# With more waiting, they would not be answered in time. Of one organization, half.
+# More than this could not be answered in time. One organization gets at most half.
 CALLS_MAX = 512
 
 _log = structlog.get_logger("holdfast.inventory")
@@ -61,7 +61,7 @@ class RemoteHolds:
         self._calls: Counter[OrganizationId] = Counter()
 
     def stop(self) -> None:
-        """Wait for the calls under way: each ends within seconds, and is settled by the engine."""
+        """Wait for the calls under way. Each ends within seconds, and its hold is settled."""
         self._threads.shutdown()
 
     def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
@@ -85,7 +85,7 @@ class RemoteHolds:
             self._engine.submit_for_callback(intent, render, ask)
 
     def _refuse(self, command: Command, refusal: Refusal, deliver: Deliver) -> None:
-        """Of what the engine never sees."""
+        """Refuse a command that never reaches the engine."""
         self._refused(command, refusal)
         deliver(Answer(refusal))
 
@@ -157,4 +157,4 @@ class RemoteHolds:
 
 
 def _ignore(_: Answer) -> None:
-    """If it was not settled, the reconciler does it."""
+    """If this did not work, the reconciler settles it."""
