@@ -10,8 +10,6 @@ from tests.features import (
     conftest,
     test_checkout,
     test_conversion,
-    test_extension,
-    test_release,
     test_ticket_holds,
 )
 from tests.features.scene import Scene
@@ -22,8 +20,6 @@ for module in (
     test_ticket_holds,
     test_conversion,
     test_checkout,
-    test_extension,
-    test_release,
 ):
     globals().update(taken_from(module, without={"scene", "test_service_unavailable"}))
 

@@ -8,6 +8,9 @@ globals().update(
     taken_from(
         test_orders,
         without={
+            # About the engine and slow: the Django project adds nothing to them.
+            "TestLatePayment",
+            "test_a_page_of_orders_is_limited_by_its_tickets",
             "test_one_order_has_at_most_ten_thousand_tickets",
             "test_without_the_demo_provider_there_are_no_demo_payments",
         },

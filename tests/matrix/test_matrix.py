@@ -195,7 +195,7 @@ def with_route(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     def made(path: str) -> Matrix:
         routes = (*ROUTES, leaky_route(path))
         # The document would need a description.
-        monkeypatch.setattr(app, "documents", lambda _: {})
+        monkeypatch.setattr(app, "documents", lambda *_: {})
         monkeypatch.setattr(app, "ROUTES", routes)
         world.installation.api = create_api(world.installation.server.container)
         return world.matrix(routes=routes[-1:])

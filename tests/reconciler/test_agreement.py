@@ -8,9 +8,10 @@ import pytest
 
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId, TicketTypeId
+from holdfast.domain.inventory.reservation import ReservationStatus
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.inventory.reconciliation import OurSide
-from holdfast.ports.inventory.service import Reservation, ReservationStatus, reservation_of
+from holdfast.ports.inventory.service import Reservation, reservation_of
 from holdfast.services.inventory.agreement import Step, remedy_for
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -4,6 +4,8 @@ import subprocess
 
 import pytest
 
+from holdfast.entrypoints.cli.inventory import reconcile as reconcile_command
+from holdfast.ports.inventory.reconciliation import Compared
 from tests.reconciler.pair import Pair
 from tests.reconciler.test_comparison import reserve_for_nobody
 from tests.support.databases import server_url
@@ -102,3 +104,15 @@ def test_it_needs_an_inventory_service(pair: Pair) -> None:
     done = run_command("reconcile", "--check", DATABASE_URL=server_url(pair.world.url))
     assert done.returncode == 1
     assert "HOLDFAST_INVENTORY_URL: must be set" in done.stderr
+
+
+def test_a_person_at_a_terminal_sees_the_progress(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconcile_command, "PROGRESS_SECONDS", 0.0)
+    report = reconcile_command.Report()
+    report(Compared(reservations=1_200, holds=30))
+    assert capsys.readouterr().out == "", "nobody is watching"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    report(Compared(reservations=1_200, holds=30))
+    assert capsys.readouterr().out == "... 1,200 reservation(s), 30 hold(s) compared\n"

@@ -40,10 +40,9 @@ class Layout:
         self.service.break_next("hold", fault)
         calling = threading.Thread(target=self._place_in_vain)
         calling.start()
-        there = "held" if fault is AFTER else None
-        wait_until(lambda: self.service.count("hold") == 1, "the call has arrived")
+        wait_until(lambda: self.service.hanging == 1, "the call has arrived")
         ((hold_id, status),) = self.holds()
-        wait_until(lambda: self.service.status(hold_id) == there, "it has its effect")
+        assert self.service.status(hold_id) == ("held" if fault is AFTER else None)
         assert status == "pending", "the intent is committed before the call"
         self.server.kill()
         calling.join()
@@ -122,7 +121,7 @@ def test_a_killed_reconciler_leaves_nothing_half_done(layout: Layout, operation:
     hold_id = layout.placed()
     layout.service.break_next(operation, AFTER)
     assert layout.platform.client.post(f"/api/holds/{hold_id}/release").status_code == 200
-    wait_until(lambda: layout.service.count(operation) == 1, "the reconciler is at work")
+    wait_until(lambda: layout.service.hanging == 1, "the reconciler is at work")
     layout.server.kill()
     assert layout.tasks() == 1
     layout.serve()

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from holdfast.domain.ids import HoldId, SessionId
+from holdfast.domain.inventory.reservation import ReservationStatus
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.inventory.service import Item, Reservation, ReservationPage, ReservationStatus
+from holdfast.ports.inventory.service import Item, Reservation, ReservationPage
 
 # Returns a refusal, None, or raises.
 Answer = Callable[[Reservation], Refusal | None]

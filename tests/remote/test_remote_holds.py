@@ -14,6 +14,7 @@ from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.group.outcomes import Outcome, Placed
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId, SessionId
+from holdfast.domain.inventory.reservation import ReservationStatus
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission
 from holdfast.ports.engine import Answer
@@ -21,7 +22,6 @@ from holdfast.ports.inventory.service import (
     InventoryConflict,
     InventoryUnavailable,
     Reservation,
-    ReservationStatus,
 )
 from holdfast.services.inventory.circuit import FAILURES_MAX, Circuit
 from holdfast.services.inventory.remote_holds import CALLS_MAX, RemoteHolds

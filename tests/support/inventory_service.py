@@ -56,6 +56,7 @@ class InventoryService:
     totals: dict[str, int] = field(default_factory=dict)
     calls: list[tuple[str, str | None]] = field(default_factory=list)
     is_down: bool = False
+    hanging: int = 0  # calls without an answer, so far
     _faults: dict[str, deque[Fault]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _resumed: threading.Event = field(default_factory=threading.Event)
@@ -124,14 +125,19 @@ class InventoryService:
         if fault is Fault.FAIL_BEFORE:
             return 500, _problem("internal_error")
         if fault is Fault.HANG_BEFORE:
-            self._resumed.wait()
+            self._hang()
         with self._lock:
             answer = effect()
         if fault is Fault.HANG_AFTER:
-            self._resumed.wait()
+            self._hang()
         if fault is Fault.FAIL_AFTER:
             return 500, _problem("internal_error")
         return None if fault is Fault.LOSE_ANSWER else answer
+
+    def _hang(self) -> None:
+        with self._lock:
+            self.hanging += 1
+        self._resumed.wait()
 
     def hold(self, body: Json) -> Answer:
         asked = _lines(body)

@@ -39,6 +39,10 @@ class RabbitBroker(EmbeddedRabbit):
             # crash within that time loses the queues, which is not under test.
             with suppress(AssertionError):
                 self.ctl("eval", "[dets:sync(Table) || Table <- dets:all()].")
+        self.kill_at_once()
+
+    def kill_at_once(self) -> None:
+        """Kill -9 without that precaution, when its queues are older."""
         super().kill()
 
     def restart(self) -> None:

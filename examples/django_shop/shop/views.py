@@ -15,6 +15,8 @@ from holdfast.entrypoints.drf.client import Answer, call_holdfast
 
 from . import payments
 
+HTTP_NOT_FOUND, HTTP_UNKNOWN = 404, 500
+
 
 def shop_name(_: HttpRequest) -> dict[str, str]:
     return {"shop_name": "Harbour Tickets"}
@@ -45,7 +47,7 @@ def start_checkout(request: HttpRequest) -> HttpResponse:
     body = {"cart_token": _cart(request)}
     started = call_holdfast("POST", "checkouts", body=body, user=request.user)
     if not started.is_success:
-        return _lost(request, started)
+        return (_away if started.status >= HTTP_UNKNOWN else _lost)(request, started)
     return redirect("checkout", started.data["checkout_id"])
 
 
@@ -64,14 +66,25 @@ def checkout(request: HttpRequest, checkout_id: UUID) -> HttpResponse:
 
 def _pay(request: HttpRequest, due: dict[str, Any]) -> HttpResponse:
     amount, currency = due["total"], due["currency"]
-    reference = payments.charge(amount, currency, request.POST.get("card", ""))
+    payment = f"payment of {due['checkout_id']}"
+    # Charged before, if Holdfast did not answer then.
+    reference = request.session.get(payment)
     if reference is None:
-        return _checkout_page(request, due, "The card was declined. Your tickets are still held.")
+        reference = payments.charge(amount, currency, request.POST.get("card", ""))
+        if reference is None:
+            problem = "The card was declined. Your tickets are still held."
+            return _checkout_page(request, due, problem)
+        request.session[payment] = reference
+        request.session.save()
     body = {"payment_reference": reference, "amount": amount, "currency": currency}
     # With the shop's key: a buyer could say that they have paid.
     done = call_holdfast(
         "POST", "checkouts", due["checkout_id"], "complete", body=body, idempotency_key=reference
     )
+    if done.status >= HTTP_UNKNOWN:
+        # The tickets may be sold or not: the next attempt uses the same payment.
+        return _away(request, done)
+    del request.session[payment]
     if not done.is_success:
         payments.refund(reference)
         return _lost(request, done)
@@ -114,7 +127,7 @@ def _lost(request: HttpRequest, refused: Answer) -> HttpResponse:
 
 
 def _away(request: HttpRequest, refused: Answer) -> HttpResponse:
-    if refused.status == 404:
+    if refused.status == HTTP_NOT_FOUND:
         raise Http404
     return render(request, "shop/away.html", status=refused.status)
 

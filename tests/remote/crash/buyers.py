@@ -18,6 +18,7 @@ class Buyer:
     """One person, who buys two tickets and repeats a request that was not answered."""
 
     services: TwoServices
+    stock: int = STOCK
     platform: Platform = field(init=False)
     sale: Sale = field(init=False)
     hold_id: str = ""
@@ -25,8 +26,8 @@ class Buyer:
 
     def __post_init__(self) -> None:
         self.platform = self.services.platform()
-        self.sale = self.platform.on_sale(STOCK)
-        self.services.stock(self.sale, STOCK)
+        self.sale = self.platform.on_sale(self.stock)
+        self.services.stock(self.sale, self.stock)
 
     def places(self, server: RunningServer | None = None) -> Reply:
         reply = self._ask("/api/holds", self.platform.hold_body(self.sale, 2), server)

@@ -12,6 +12,7 @@ import msgspec
 
 from holdfast.domain import refusals
 from holdfast.domain.ids import HoldId, SessionId, TicketTypeId
+from holdfast.domain.inventory.reservation import ReservationStatus
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.inventory.service import (
     CALL_SECONDS_MAX,
@@ -20,7 +21,6 @@ from holdfast.ports.inventory.service import (
     Item,
     Reservation,
     ReservationPage,
-    ReservationStatus,
 )
 
 T = TypeVar("T")

@@ -2,12 +2,12 @@
 holds. `contracts/inventory.yaml` says what Holdfast expects of it."""
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Protocol
 
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId, SessionId, TicketTypeId
 from holdfast.domain.immutable import immutable
+from holdfast.domain.inventory.reservation import ReservationStatus
 from holdfast.domain.refusal_codes import Refusal
 
 # The longest that a request waits for the Inventory Service, with all attempts.
@@ -16,12 +16,6 @@ CALL_SECONDS_MAX = 5.0
 # messages that have not told the Inventory Service.
 SECONDS_TO_SETTLE = 15
 SECONDS_TO_TELL = 5
-
-
-class ReservationStatus(StrEnum):
-    HELD = "held"
-    RELEASED = "released"
-    COMMITTED = "committed"
 
 
 @immutable

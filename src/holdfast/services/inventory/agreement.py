@@ -6,8 +6,9 @@ from enum import Enum, auto
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import TicketTypeId
 from holdfast.domain.immutable import immutable
+from holdfast.domain.inventory.reservation import ReservationStatus
 from holdfast.ports.inventory.reconciliation import OurSide
-from holdfast.ports.inventory.service import Reservation, ReservationStatus, reservation_of
+from holdfast.ports.inventory.service import Reservation, reservation_of
 
 
 class Step(Enum):

@@ -17,6 +17,7 @@ import structlog
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.domain.immutable import immutable
+from holdfast.domain.inventory.reservation import ReservationStatus
 from holdfast.ports.inventory.reconciliation import (
     Compared,
     Comparisons,
@@ -29,7 +30,6 @@ from holdfast.ports.inventory.service import (
     InventoryConflict,
     InventoryUnavailable,
     Reservation,
-    ReservationStatus,
 )
 from holdfast.ports.paging import Cursor
 from holdfast.ports.store import StoreError

@@ -69,7 +69,7 @@ def _reconcile(
 ) -> int:
     if mends:
         _finish_tasks(reconciliation)
-    report = _Report()
+    report = Report()
     compared = reconciliation.comparison.run(
         Extent(organizations, is_complete=True, mends=mends), report
     )
@@ -95,7 +95,7 @@ def _finish_tasks(reconciliation: Reconciliation) -> None:
             return
 
 
-class _Report:
+class Report:
     """Prints each difference, and the progress if a person is watching."""
 
     def __init__(self) -> None:
