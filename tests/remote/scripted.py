@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from holdfast.domain.ids import HoldId, SessionId
 from holdfast.domain.inventory.reservation import ReservationStatus
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.inventory.service import Item, Reservation, ReservationPage
+from holdfast.ports.inventory.service import Asked, Item, Reservation, ReservationPage
 
 # Returns a refusal, None, or raises.
 Answer = Callable[[Reservation], Refusal | None]
@@ -20,16 +20,19 @@ def agrees(_: Reservation) -> None:
 @dataclass
 class ScriptedInventory:
     answer: Answer = agrees
+    is_certain: bool = True
     asked: list[Reservation] = field(default_factory=list)
+    released: list[Reservation] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def hold(self, reservation: Reservation) -> Refusal | None:
+    def hold(self, reservation: Reservation) -> Asked:
         with self._lock:
             self.asked.append(reservation)
-        return self.answer(reservation)
+        return Asked(self.answer(reservation), self.is_certain)
 
     def release(self, reservation: Reservation) -> None:
-        raise AssertionError("only the reconciler releases")
+        with self._lock:
+            self.released.append(reservation)
 
     def commit(self, reservation: Reservation) -> None:
         raise AssertionError("only the reconciler commits")

@@ -2,7 +2,7 @@
 any transaction, and its answer is committed."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from uuid import uuid4
 
@@ -13,6 +13,7 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.group.outcomes import Outcome, Placed
 from holdfast.domain.holds.hold import HoldStatus
+from holdfast.domain.holds.settle_hold import SettleHold
 from holdfast.domain.ids import HoldId, SessionId
 from holdfast.domain.inventory.reservation import ReservationStatus
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
@@ -24,9 +25,9 @@ from holdfast.ports.inventory.service import (
     Reservation,
 )
 from holdfast.services.inventory.circuit import FAILURES_MAX, Circuit
-from holdfast.services.inventory.remote_holds import CALLS_MAX, RemoteHolds
+from holdfast.services.inventory.remote_holds import CALLS, RemoteHolds
 from tests.contract.asking import render_plainly
-from tests.contract.venues import Plan, Venue
+from tests.contract.venues import ORIGIN, Plan, Venue
 from tests.contract.worlds import MemoryWorld
 from tests.remote.scripted import ScriptedInventory
 from tests.support.patience import PATIENCE_SECONDS, PATIENT, wait_until
@@ -57,18 +58,31 @@ def refused() -> list[Refusal]:
 
 
 @pytest.fixture
-def holds(
+def make_holds(
     world: MemoryWorld, inventory: ScriptedInventory, refused: list[Refusal]
-) -> Iterator[RemoteHolds]:
+) -> Iterator[Callable[[], RemoteHolds]]:
+    """Several are like several processes."""
+
     def note(_: Command, refusal: Refusal) -> None:
         refused.append(refusal)
 
     engine = Admission(world.store, PATIENT)
     engine.start()
-    remote = RemoteHolds(engine, inventory, Circuit(), note)
-    yield remote
-    remote.stop()
+    made: list[RemoteHolds] = []
+
+    def make() -> RemoteHolds:
+        made.append(RemoteHolds(engine, inventory, Circuit(), note))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop()
     engine.stop()
+
+
+@pytest.fixture
+def holds(make_holds: Callable[[], RemoteHolds]) -> RemoteHolds:
+    return make_holds()
 
 
 def answer(holds: RemoteHolds, command: Command) -> Answer:
@@ -179,7 +193,6 @@ def test_after_several_failures_requests_are_refused_at_once_and_nothing_is_writ
     found = refusal(holds, venue.place(("standing", 1)))
     assert found.code is RefusalCode.SERVICE_UNAVAILABLE
     assert len(world.all_holds(venue)) == before == len(inventory.asked)
-    assert refused == [found], "the audit hears of it"
 
 
 def test_a_repeat_gets_the_first_answer(
@@ -193,8 +206,57 @@ def test_a_repeat_gets_the_first_answer(
     assert len(inventory.asked) == 1
 
 
-def test_of_two_requests_with_one_key_one_hold_remains(
+def test_a_request_waits_for_an_earlier_one_with_its_key(
     holds: RemoteHolds, inventory: ScriptedInventory, world: MemoryWorld, venue: Venue
+) -> None:
+    """As a client that did not wait for the first answer."""
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def wait(_: Reservation) -> None:
+        is_asked.set()
+        assert may_answer.wait(PATIENCE_SECONDS)
+
+    inventory.answer = wait
+    key = a_key(venue)
+    first = holds.submit(venue.place(("standing", 1), key=key), render_plainly)
+    assert is_asked.wait(PATIENCE_SECONDS)
+    again = holds.submit(venue.place(("standing", 1), key=key), render_plainly)
+    may_answer.set()
+    answers = [each.result(PATIENCE_SECONDS) for each in (first, again)]
+    assert [each.is_replay for each in answers] == [False, True]
+    assert answers[0].body == answers[1].body
+    assert statuses(world, venue) == [HoldStatus.ACTIVE]
+
+
+def test_a_request_tries_anew_after_an_earlier_one_with_its_key_has_failed(
+    holds: RemoteHolds, inventory: ScriptedInventory, world: MemoryWorld, venue: Venue
+) -> None:
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def fail_once(_: Reservation) -> None:
+        if len(inventory.asked) == 1:
+            is_asked.set()
+            assert may_answer.wait(PATIENCE_SECONDS)
+            raise InventoryUnavailable("timeout")
+
+    inventory.answer = fail_once
+    key = a_key(venue)
+    first = holds.submit(venue.place(("standing", 1), key=key), render_plainly)
+    assert is_asked.wait(PATIENCE_SECONDS)
+    again = holds.submit(venue.place(("standing", 1), key=key), render_plainly)
+    may_answer.set()
+    assert isinstance(first.result(PATIENCE_SECONDS).outcome, Refusal)
+    assert isinstance(again.result(PATIENCE_SECONDS).outcome, Placed)
+    assert statuses(world, venue) == [HoldStatus.FAILED, HoldStatus.ACTIVE]
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_of_two_processes_with_one_key_one_hold_remains(
+    make_holds: Callable[[], RemoteHolds],
+    inventory: ScriptedInventory,
+    world: MemoryWorld,
+    venue: Venue,
+    is_same: bool,
 ) -> None:
     """Both were asked for before either was settled."""
     both = threading.Barrier(2, timeout=PATIENCE_SECONDS)
@@ -203,19 +265,25 @@ def test_of_two_requests_with_one_key_one_hold_remains(
         both.wait()
 
     inventory.answer = together
-    key = a_key(venue)
+    keys = [a_key(venue)] * 2
+    if not is_same:
+        keys[1] = replace(keys[0], fingerprint=b"another request")
     futures = [
-        holds.submit(venue.place(("standing", 1), key=key), render_plainly) for _ in range(2)
+        make_holds().submit(venue.place(("standing", 1), key=key), render_plainly) for key in keys
     ]
     answers = [future.result(PATIENCE_SECONDS) for future in futures]
-    assert sorted(answer.is_replay for answer in answers) == [False, True]
-    assert answers[0].body == answers[1].body
+    if is_same:
+        assert sorted(answer.is_replay for answer in answers) == [False, True]
+        assert answers[0].body == answers[1].body
     expected = [HoldStatus.ACTIVE, HoldStatus.FAILED]
     wait_until(lambda: sorted(statuses(world, venue)) == expected, "the other hold is abandoned")
 
 
-def test_of_two_requests_with_one_hold_id_both_get_the_hold(
-    holds: RemoteHolds, inventory: ScriptedInventory, world: MemoryWorld, venue: Venue
+def test_of_two_processes_with_one_hold_id_both_get_the_hold(
+    make_holds: Callable[[], RemoteHolds],
+    inventory: ScriptedInventory,
+    world: MemoryWorld,
+    venue: Venue,
 ) -> None:
     both = threading.Barrier(2, timeout=PATIENCE_SECONDS)
 
@@ -224,10 +292,89 @@ def test_of_two_requests_with_one_hold_id_both_get_the_hold(
 
     inventory.answer = together
     command = venue.place(("standing", 1), hold_id=HoldId(uuid4()))
-    futures = [holds.submit(command) for _ in range(2)]
+    futures = [make_holds().submit(command) for _ in range(2)]
     outcomes = [future.result(PATIENCE_SECONDS).outcome for future in futures]
     assert all(isinstance(each, Placed) for each in outcomes)
     assert statuses(world, venue) == [HoldStatus.ACTIVE]
+
+
+def test_tickets_are_released_if_the_hold_failed_meanwhile(
+    holds: RemoteHolds, inventory: ScriptedInventory, world: MemoryWorld, venue: Venue
+) -> None:
+    def fail_it_here(reservation: Reservation) -> None:
+        refusal = refusals.service_unavailable()
+        settle = SettleHold(venue.organization_id, reservation.hold_id, ORIGIN, refusal)
+        holds.submit(settle).result(PATIENCE_SECONDS)
+
+    inventory.answer = fail_it_here
+    refusal(holds, venue.place(("standing", 1)))
+    wait_until(lambda: inventory.released == inventory.asked, "they are released")
+
+
+def test_an_id_that_is_taken_there_is_refused_as_reused(
+    holds: RemoteHolds, inventory: ScriptedInventory, venue: Venue
+) -> None:
+    def refuse(_: Reservation) -> None:
+        raise InventoryConflict("idempotency_key_reused")
+
+    inventory.answer = refuse
+    found = refusal(holds, venue.place(("standing", 1), hold_id=HoldId(uuid4())))
+    assert found.code is RefusalCode.IDEMPOTENCY_KEY_REUSED
+
+
+@pytest.mark.parametrize("is_certain", [True, False])
+def test_a_certain_refusal_says_that_there_is_nothing_to_release(
+    holds: RemoteHolds,
+    inventory: ScriptedInventory,
+    world: MemoryWorld,
+    venue: Venue,
+    is_certain: bool,
+) -> None:
+    inventory.answer = lambda _: refusals.insufficient_inventory(0)
+    inventory.is_certain = is_certain
+    refusal(holds, venue.place(("standing", 1)))
+    (failed,) = [payload for kind, payload in world.payloads(venue) if kind == "hold.failed"]
+    assert failed.get("reason") == ("not_reserved" if is_certain else None)
+
+
+def test_waiting_calls_are_not_made_once_the_service_is_known_to_be_away(
+    holds: RemoteHolds, inventory: ScriptedInventory, venue: Venue
+) -> None:
+    may_fail = threading.Event()
+
+    def fail(_: Reservation) -> None:
+        assert may_fail.wait(PATIENCE_SECONDS)
+        raise InventoryUnavailable("timeout")
+
+    inventory.answer = fail
+    rush = [holds.submit(venue.place(("standing", 1))) for _ in range(4 * CALLS.at_once)]
+    wait_until(lambda: len(inventory.asked) == CALLS.at_once, "half of the threads are busy")
+    may_fail.set()
+    for each in rush:
+        assert isinstance(each.result(PATIENCE_SECONDS).outcome, Refusal)
+    assert len(inventory.asked) < 2 * CALLS.at_once
+
+
+def test_a_stop_waits_for_the_call_under_way_and_makes_no_other(
+    make_holds: Callable[[], RemoteHolds], inventory: ScriptedInventory, venue: Venue
+) -> None:
+    holds = make_holds()
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def wait(_: Reservation) -> None:
+        is_asked.set()
+        assert may_answer.wait(PATIENCE_SECONDS)
+
+    inventory.answer = wait
+    first = holds.submit(venue.place(("standing", 1)))
+    assert is_asked.wait(PATIENCE_SECONDS)
+    stopping = threading.Thread(target=holds.stop)
+    stopping.start()
+    may_answer.set()
+    stopping.join(PATIENCE_SECONDS)
+    assert isinstance(first.result(0).outcome, Placed)
+    assert refusal(holds, venue.place(("standing", 1))).code is RefusalCode.SERVICE_UNAVAILABLE
+    assert len(inventory.asked) == 1
 
 
 def test_one_organization_cannot_use_all_calls(
@@ -240,7 +387,7 @@ def test_one_organization_cannot_use_all_calls(
         assert is_over.wait(PATIENCE_SECONDS)
 
     inventory.answer = wait
-    rush = [holds.submit(venue.place(("standing", 1))) for _ in range(CALLS_MAX // 2)]
+    rush = [holds.submit(venue.place(("standing", 1))) for _ in range(CALLS.calls_max // 2)]
     try:
         assert refusal(holds, venue.place(("standing", 1))).code is RefusalCode.SERVICE_UNAVAILABLE
         theirs = holds.submit(neighbour.place(("standing", 1)))

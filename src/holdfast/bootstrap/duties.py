@@ -204,6 +204,7 @@ SHARED_DUTIES = (
         task="holdfast.reconcile",
         complete=lambda room: _reconciliation(room).reconciler.run_once(),
         beat_seconds=lambda settings: _with_inventory(settings, RECONCILER_BEAT_SECONDS),
+        queue=TaskQueue.CLEANUP,
     ),
     SharedDuty(
         name="comparison",

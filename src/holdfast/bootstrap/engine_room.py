@@ -54,10 +54,9 @@ class EngineRoom:
         store = PostgresStore(url, self.addresses)
         self.admission = Admission(store, _limits(settings), [self.journal])
         self.inventory = _inventory(settings)
-        self.circuit = Circuit()
         self.remote = None
         if self.inventory is not None:
-            remote = (self.admission, self.inventory, self.circuit, self.journal.refused)
+            remote = (self.admission, self.inventory, Circuit(), self.journal.refused)
             self.remote = RemoteHolds(*remote)
         # An answer takes no longer: a remote hold passes through the engine twice.
         self.deadline_seconds = settings.holdfast_deadline_seconds
@@ -101,7 +100,7 @@ class EngineRoom:
     def availability_of(self, catalog: CatalogStore) -> AvailabilityReader:
         if self.inventory is None:
             return catalog
-        return RemoteAvailability(catalog, self.inventory, self.circuit)
+        return RemoteAvailability(catalog, self.inventory, Circuit())
 
     @contextmanager
     def running(self) -> Iterator[Self]:

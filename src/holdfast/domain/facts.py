@@ -31,6 +31,9 @@ from holdfast.domain.values import Holder, JsonValue
 TICKETS_IN_FACT_MAX = 500
 
 
+# Of a failed hold for which the Inventory Service holds nothing.
+NOT_RESERVED = "not_reserved"
+
 # The event of a session.
 EventOf = Callable[[SessionKey], EventId]
 # The holds of a group share some ids and moments, and each seat is named several times.
@@ -292,6 +295,7 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
         "ticket_type_id": _text(single.ticket_type_id) if single else None,
         # Consumers put it, or the lines, back on sale: nothing for a hold that only waited.
         "quantity": 0 if transition.ends_waiting else hold.quantity,
+        "reason": NOT_RESERVED if transition.is_agreed else None,
     }
     match transition.fact_type:
         case FactType.HOLD_CREATED:

@@ -21,11 +21,12 @@ from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api import app
 from holdfast.entrypoints.api.fairness import calls as fair_calls
-from holdfast.entrypoints.api.fairness.calls import IMPORTS, READS, FairCalls, FairThreads, Shares
+from holdfast.entrypoints.api.fairness.calls import IMPORTS, READS, FairCalls
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.http.problems import Problem
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter
 from holdfast.ports.paging import Page, PageRequest
+from holdfast.services.fair_threads import FairThreads, Shares
 from tests.api.fairness.gate import BOUND_SECONDS, Gate
 from tests.api.world import ORGANIZATION, SESSION, StubCatalog, World
 

@@ -7,9 +7,9 @@ import pytest
 
 from holdfast.domain.ids import EventId, OrganizationId
 from holdfast.entrypoints.api import app, lookups
-from holdfast.entrypoints.api.fairness.calls import Shares
 from holdfast.entrypoints.api.http import replies
 from holdfast.ports.seats import EventOccupancy
+from holdfast.services.fair_threads import Shares
 from tests.api.world import EVENT, NOW, StubSeats, World
 
 MANY = 501

@@ -13,9 +13,10 @@ import msgspec
 from holdfast.domain import refusals
 from holdfast.domain.ids import HoldId, SessionId, TicketTypeId
 from holdfast.domain.inventory.reservation import ReservationStatus
-from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.inventory.service import (
     CALL_SECONDS_MAX,
+    ITEMS_SECONDS_MAX,
+    Asked,
     InventoryConflict,
     InventoryUnavailable,
     Item,
@@ -30,6 +31,18 @@ CONNECT_SECONDS_MAX = 2.0
 ATTEMPTS_MAX = 3
 RETRY_SECONDS = 0.1
 PAGE_LENGTH = 100
+# A page of 100 reservations with 50 lines each is smaller.
+BODY_LENGTH_MAX = 2_000_000
+QUANTITY_SHOWN_MAX = 1_000_000_000
+_ABOUT_HOLD = frozenset(
+    {
+        "hold_not_found",
+        "idempotency_key_reused",
+        "invalid_hold_state",
+        "invalid_session",
+        "invalid_ticket_type",
+    }
+)
 
 
 class _Line(msgspec.Struct):
@@ -72,8 +85,11 @@ class _Problem(msgspec.Struct):
 
 
 class _Answer(NamedTuple):
+    """`is_certain`: no earlier attempt of the call may have had its effect."""
+
     status: int
     body: bytes
+    is_certain: bool = True
 
     @property
     def is_success(self) -> bool:
@@ -81,7 +97,11 @@ class _Answer(NamedTuple):
 
 
 class _MayPass(InventoryUnavailable):
-    """Another attempt may succeed."""
+    """Another attempt may succeed. `is_unsent`: this one did not reach the service."""
+
+    def __init__(self, reason: str, *, is_unsent: bool = False) -> None:
+        super().__init__(reason)
+        self.is_unsent = is_unsent
 
 
 class HttpInventory:
@@ -91,7 +111,12 @@ class HttpInventory:
     def __init__(self, url: str, key: str) -> None:
         self._client = httpx.Client(
             base_url=url.rstrip("/"),
-            headers={"authorization": f"Bearer {key}", "user-agent": "holdfast"},
+            # A compressed answer could be far larger than what is read.
+            headers={
+                "authorization": f"Bearer {key}",
+                "user-agent": "holdfast",
+                "accept-encoding": "identity",
+            },
             limits=httpx.Limits(max_connections=CONNECTIONS_MAX),
             trust_env=False,
         )
@@ -99,14 +124,15 @@ class HttpInventory:
     def close(self) -> None:
         self._client.close()
 
-    def hold(self, reservation: Reservation) -> Refusal | None:
+    def hold(self, reservation: Reservation) -> Asked:
         response = self._post("/inventory/hold", _with_lines(reservation))
         if response.is_success:
             _reservation(response)
-            return None
+            return Asked(None)
         problem = _problem(response)
         if response.status == 409 and problem.error == "insufficient_inventory":
-            return refusals.insufficient_inventory(max(0, problem.available_quantity))
+            available = min(max(0, problem.available_quantity), QUANTITY_SHOWN_MAX)
+            return Asked(refusals.insufficient_inventory(available), response.is_certain)
         raise _conflict(response)
 
     def release(self, reservation: Reservation) -> None:
@@ -140,7 +166,8 @@ class HttpInventory:
         return ReservationPage(tuple(each.value() for each in page.data), page.next)
 
     def items(self, session_id: SessionId) -> tuple[Item, ...] | None:
-        response = self._request("GET", f"/inventory/items/{session_id}")
+        path = f"/inventory/items/{session_id}"
+        response = self._request("GET", path, seconds_max=ITEMS_SECONDS_MAX)
         if response.status == 404:
             return None
         if not response.is_success:
@@ -165,14 +192,16 @@ class HttpInventory:
         path: str,
         query: Mapping[str, str] | None = None,
         body: Mapping[str, object] | None = None,
+        seconds_max: float = CALL_SECONDS_MAX,
     ) -> _Answer:
-        give_up_at = time.monotonic() + CALL_SECONDS_MAX
-        attempt = 1
+        give_up_at = time.monotonic() + seconds_max
+        attempt, is_certain = 1, True
         while True:
             request = self._client.build_request(method, path, params=query, json=body)
             try:
-                return self._attempt(request, give_up_at)
-            except _MayPass:
+                return self._attempt(request, give_up_at)._replace(is_certain=is_certain)
+            except _MayPass as problem:
+                is_certain = is_certain and problem.is_unsent
                 pause = random.uniform(0.5, 1.5) * RETRY_SECONDS * attempt  # noqa: S311
                 if attempt == ATTEMPTS_MAX or time.monotonic() + pause >= give_up_at:
                     raise
@@ -186,11 +215,13 @@ class HttpInventory:
         try:
             response = self._client.send(request, stream=True)
             answer = _Answer(response.status_code, _read(response, give_up_at))
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.RemoteProtocolError):
-            raise _MayPass("it cannot be reached") from None
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            raise _MayPass("it cannot be reached", is_unsent=True) from None
+        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
+            raise _MayPass("the connection was lost") from None
         except httpx.TimeoutException:
             raise InventoryUnavailable("it did not answer in time") from None
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, RuntimeError) as error:  # the latter if the client is closed
             raise InventoryUnavailable(type(error).__name__) from None
         if answer.status == 503:
             raise _MayPass("it answered 503")
@@ -201,10 +232,14 @@ class HttpInventory:
 
 def _read(response: httpx.Response, give_up_at: float) -> bytes:
     """The client itself limits the wait for each part of the body only."""
-    parts = []
+    parts: list[bytes] = []
+    length = 0
     with closing(response):
-        for part in response.iter_bytes():
+        for part in response.iter_raw():
             parts.append(part)
+            length += len(part)
+            if length > BODY_LENGTH_MAX:
+                raise InventoryUnavailable("its answer is too long")
             if time.monotonic() > give_up_at:
                 raise httpx.ReadTimeout("the body is too slow")
     return b"".join(parts)
@@ -241,8 +276,9 @@ def _problem(response: _Answer) -> _Problem:
 
 
 def _conflict(response: _Answer) -> InventoryConflict | InventoryUnavailable:
-    """Refusals that a retry does not change, by their code. Those of our credential may end when
-    an operator mends it."""
-    if response.status in {401, 403, 408, 429} or response.status < 400:
-        return InventoryUnavailable(f"it answered {response.status}")
-    return InventoryConflict(_problem(response).error or f"it answered {response.status}")
+    """Only these refusals say something about the hold. Others come from a credential that an
+    operator can mend, from a proxy, or from a call that is under way."""
+    code = _problem(response).error
+    if code in _ABOUT_HOLD:
+        return InventoryConflict(code, is_certain=response.is_certain)
+    return InventoryUnavailable(f"it answered {response.status}")

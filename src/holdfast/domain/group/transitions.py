@@ -73,6 +73,7 @@ class Transition:
     origin: Origin
     is_by_operator: bool = False  # may exceed the policy and end the holds of others
     overtaken: int = 0  # waitlist queues that an operator made it overtake
+    is_agreed: bool = False  # the Inventory Service is known to hold nothing for it
     # Computed once, because every step reads them.
     fact_type: FactType = field(init=False)
     # The seats that change and the fact of each; None if only the expiry changes.

@@ -15,8 +15,9 @@ from holdfast.domain.refusal_codes import Refusal
 
 @immutable
 class SettleHold(HoldCommand):
-    """Make a pending hold active or, with a `refusal`, end it. A repeated request may have settled
-    it before: a hold that is active by then is its answer, too."""
+    """Make a pending hold active or, with a `refusal`, end it. `is_agreed` says that the Inventory
+    Service holds nothing for it. A repeated request may have settled it before: a hold that is
+    active by then is its answer, too."""
 
     frees_places = False
     locks_waitlists = False
@@ -26,6 +27,10 @@ class SettleHold(HoldCommand):
     origin: Origin
     refusal: Refusal | None = None
     idempotency: IdempotencyKey | None = None
+    is_agreed: bool = False
+
+    def __post_init__(self) -> None:
+        assert self.refusal is not None or not self.is_agreed
 
     def decide(self, ledger: Ledger) -> Decision:
         hold = ledger.holds.get(self.hold_key)
@@ -42,7 +47,8 @@ class SettleHold(HoldCommand):
         if refusal is None and ledger.now >= hold.expires_at:
             refusal = refusals.service_unavailable()
         if refusal is not None:
-            transition = Transition(hold, hold.failed(ledger.now), self.origin)
+            failed = hold.failed(ledger.now)
+            transition = Transition(hold, failed, self.origin, is_agreed=self.is_agreed)
             return Decision(refusal, (transition,))
         active = hold.activated(ledger.now, warning_seconds(session, hold))
         transition = Transition(hold, active, self.origin)

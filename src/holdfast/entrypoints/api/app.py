@@ -17,7 +17,13 @@ from holdfast.entrypoints.api.fairness.answers import (
     FreshLookups,
     SharedLookups,
 )
-from holdfast.entrypoints.api.fairness.calls import IMPORTS, LARGE_READS, READS, FairCalls
+from holdfast.entrypoints.api.fairness.calls import (
+    IMPORTS,
+    LARGE_READS,
+    READS,
+    REMOTE_READS,
+    FairCalls,
+)
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.replies import size_of
@@ -56,6 +62,7 @@ class Api(Edge):
         turns = ReadTurns()
         self._reads = FairCalls("holdfast-read", READS, bound_seconds, turns)
         self._large_reads = FairCalls("holdfast-large-read", LARGE_READS, bound_seconds, turns)
+        self._remote_reads = FairCalls("holdfast-remote-read", REMOTE_READS, bound_seconds, turns)
         self._imports = FairCalls("holdfast-import", IMPORTS, bound_seconds, turns)
         self._log_ins = LogInThread(turns_of_passwords)
         engine = EngineAnswers(container.submit, bound_seconds)
@@ -89,7 +96,12 @@ class Api(Edge):
                 turns,
             ),
             availabilities=FreshLookups(
-                self._reads.run_by_key,
+                # A slow service delays nothing else.
+                (
+                    self._reads
+                    if container.availability is container.catalog
+                    else self._remote_reads
+                ).run_by_key,
                 partial(
                     shared_reply, reads.availability, container.availability, availability_answer
                 ),
@@ -129,7 +141,7 @@ class Api(Edge):
         )
 
     def close(self) -> None:
-        for calls in (self._reads, self._large_reads, self._imports):
+        for calls in (self._reads, self._large_reads, self._remote_reads, self._imports):
             calls.close()
         self._limiter.close()
         for lookups in (self._key_lookups, self._token_lookups):

@@ -12,6 +12,8 @@ from holdfast.domain.refusal_codes import Refusal
 
 # The longest that a request waits for the Inventory Service, with all attempts.
 CALL_SECONDS_MAX = 5.0
+# A buyer would rather see no number than wait for it.
+ITEMS_SECONDS_MAX = 1.0
 # When the reconciler takes over: from a process that has not settled a hold by then, and from
 # messages that have not told the Inventory Service.
 SECONDS_TO_SETTLE = 15
@@ -63,18 +65,29 @@ class InventoryUnavailable(Exception):
 
 
 class InventoryConflict(Exception):
-    """The Inventory Service refuses for good what the hold needs: the two disagree."""
+    """The Inventory Service refuses for good what the hold needs: the two disagree. `is_certain`
+    means that no earlier attempt of the call may have had its effect."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, is_certain: bool = True) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.is_certain = is_certain
+
+
+@immutable
+class Asked:
+    """Without a refusal, the tickets are reserved. With one, and `is_certain`, nothing is reserved
+    there, and nothing will be."""
+
+    refusal: Refusal | None
+    is_certain: bool = True
 
 
 class Inventory(Protocol):
     """Every call may be repeated. All may raise InventoryUnavailable."""
 
-    def hold(self, reservation: Reservation) -> Refusal | None:
-        """None if the tickets are reserved. May raise InventoryConflict."""
+    def hold(self, reservation: Reservation) -> Asked:
+        """May raise InventoryConflict."""
         ...
 
     def release(self, reservation: Reservation) -> None:

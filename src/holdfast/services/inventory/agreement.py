@@ -37,6 +37,8 @@ def remedy_for(ours: OurSide | None, theirs: Reservation | None) -> Remedy:
     hold = ours.hold
     if hold.is_pending():
         return Remedy(Step.FAIL, "pending for too long")
+    if theirs is not None and theirs.session_id != hold.session_id:
+        return _of_same_id(hold)
     if hold.is_converted():
         return _of_sale(ours.sold, theirs)
     if hold.is_over():
@@ -50,6 +52,13 @@ def _of_unknown_hold(theirs: Reservation | None) -> Remedy:
         return AGREED
     step = Step.RELEASE if theirs.status is ReservationStatus.HELD else Step.ALARM
     return Remedy(step, f"unknown here, {theirs.status.value} there")
+
+
+def _of_same_id(hold: Hold) -> Remedy:
+    """The reservation belongs to a different hold with the same id."""
+    if hold.is_over() and not hold.is_converted():
+        return AGREED
+    return Remedy(Step.ALARM, f"{hold.status.value} here, of another session there")
 
 
 def _of_end(hold: Hold, theirs: Reservation | None) -> Remedy:

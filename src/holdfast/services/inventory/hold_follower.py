@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from holdfast.domain import refusals
+from holdfast.domain.facts import NOT_RESERVED
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.origin import IdempotencyKey, Origin, Receipt
 from holdfast.domain.group.outcomes import Outcome
@@ -50,6 +51,7 @@ class _Payload(msgspec.Struct):
     ticket_type_id: UUID | None = None
     quantity: int = 0
     lines: list[_Line] | None = None
+    reason: str | None = None
 
 
 class _Envelope(msgspec.Struct):
@@ -74,6 +76,8 @@ class HoldFollower:
         """A message about a session that is not sold here is done."""
         try:
             ended = _decoder.decode(message.body)
+            if ended.payload.reason == NOT_RESERVED:
+                return Handled.DONE
             session_id = SessionId(ended.payload.session_id)
             outcomes = [
                 self._outcome(_command(organization_id, ended, sha256(message.body).digest()))

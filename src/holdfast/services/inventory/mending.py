@@ -54,6 +54,8 @@ class Mender:
         """Ask between two reads of our side that are the same: otherwise the answer may be about
         another state of the hold."""
         ours = read()
+        if ours is not None and ours.hold.is_pending():
+            return Look(ours, None, remedy_for(ours, None))  # whatever the other side says
         for _ in range(LOOKS_MAX):
             theirs = self._inventory.find(hold_id)
             before, ours = ours, read()
@@ -86,7 +88,7 @@ class Mender:
 
     def _reserve(self, reservation: Reservation) -> bool:
         try:
-            return self._inventory.hold(reservation) is None
+            return self._inventory.hold(reservation).refusal is None
         except InventoryConflict as error:
             hold_id = str(reservation.hold_id)
             _log.warning("reconciler.not_reserved", hold_id=hold_id, problem=error.reason)

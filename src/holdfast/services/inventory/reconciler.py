@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from enum import Enum, auto
 from functools import partial
 
@@ -19,6 +20,7 @@ from holdfast.domain.immutable import immutable
 from holdfast.ports.inventory.reconciliation import (
     InventoryTask,
     InventoryTasks,
+    OurSide,
     OurSides,
     ReconcilerState,
 )
@@ -36,6 +38,8 @@ LEASE_SECONDS = 30.0
 # Before jitter. Adds to the time until both services agree again.
 PAUSE_SECONDS_MAX = 15.0
 CONTRADICTION_PAUSE_SECONDS = 600.0
+CALLS_ARRIVE_WITHIN = timedelta(minutes=1)
+_NOT_SOLD_THERE = {"invalid_session", "invalid_ticket_type"}
 # A pending hold needs two steps; one that still differs after four is left for later.
 STEPS_MAX = 4
 
@@ -135,6 +139,11 @@ class Reconciler:
         except NotMended as error:
             self._circuit.succeeded()
             return self._postpone(task, steps, str(error))
+        except StoreError:
+            raise
+        except Exception as error:  # one hold must not keep the others from being settled
+            _log.exception("reconciler.hold_failed", **_named(task))
+            return self._postpone(task, steps, type(error).__name__)
         self._circuit.succeeded()
         if contradiction is None:
             self._tasks.done(task)
@@ -157,6 +166,9 @@ class Reconciler:
             try:
                 steps.append(self._mender.take(remedy.step, seen.ours))
             except InventoryConflict as error:
+                if remedy.step is Step.RELEASE and error.reason in _NOT_SOLD_THERE:
+                    _await_calls(seen.ours)
+                    return None
                 return f"{remedy.difference}; {remedy.step.name.lower()} refused: {error.reason}"
         raise NotMended("the two sides differ after each step")
 
@@ -179,6 +191,13 @@ class Reconciler:
             lag_seconds=round(state.lag_seconds, 1),
             duration_ms=int((time.monotonic() - started) * 1000),
         )
+
+
+def _await_calls(ours: OurSide) -> None:
+    """The session or ticket type is not sold there, so there is nothing to release, unless a call
+    is still on its way."""
+    if ours.at - ours.hold.updated_at < CALLS_ARRIVE_WITHIN:
+        raise NotMended("its session or ticket type is unknown there")
 
 
 def _named(task: InventoryTask) -> dict[str, str]:

@@ -78,6 +78,7 @@ SECONDS_UNTIL_COMPARISON = """
 SELECT extract(epoch FROM due_at - statement_timestamp())::float8 FROM inventory_comparison
 """
 COMPARED = """
-UPDATE inventory_comparison SET finished_at = statement_timestamp(), reservations = %s,
+UPDATE inventory_comparison SET finished_at = statement_timestamp(),
+    due_at = greatest(due_at, statement_timestamp() + interval '1 minute'), reservations = %s,
     holds = %s, differences = %s, mended = %s
 """

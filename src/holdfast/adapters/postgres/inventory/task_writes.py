@@ -15,14 +15,16 @@ from holdfast.ports.store import GroupWrites
 
 
 def write_inventory_tasks(connection: Statements, writes: GroupWrites, position: str) -> None:
-    """A hold that has become active is settled: the Inventory Service has reserved its places.
-    Later, only its end and cancelled tickets concern that service."""
+    """A hold that has become active is settled: the Inventory Service has reserved its places. So
+    is one for which it certainly reserved nothing. Later, only the end of a hold and cancelled
+    tickets concern that service."""
     remote = _remote_transitions(writes)
     if not (remote or writes.order_changes):
         return
     final = {each.after.key: each.after for each in remote}
     changed = {each.after.key for each in remote if _concerns_inventory(each)}
-    settled = [key for key in changed if final[key].occupies_places()]
+    agreed = {each.after.key for each in remote if each.is_agreed}
+    settled = [key for key in changed if key in agreed or final[key].occupies_places()]
     tasks = {key: _seconds_for(final[key]) for key in changed.difference(settled)}
     tasks |= {key: SECONDS_TO_TELL for each in writes.cancellations for key in _remote_holds(each)}
     if tasks:

@@ -52,6 +52,7 @@ class _Current:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._started: tuple[Conf, Backend] | None = None
+        self._of_parents: list[tuple[Conf, Backend]] = []
 
     def get(self) -> Backend:
         wanted = conf()
@@ -80,6 +81,8 @@ class _Current:
         """In a forked child: the parent's threads and connections are not ours, and another of its
         threads may have had the lock."""
         self._lock = threading.Lock()
+        if self._started is not None:
+            self._of_parents.append(self._started)  # its finalizers would wait for those threads
         self._started = None
 
 
