@@ -1,6 +1,6 @@
 Feature: Inventory Service
-  The Inventory Service knows how many tickets are left. The Hold Service asks it for the tickets of each hold. Its
-  calls may repeat and overtake each other, and no ticket is lost or sold twice.
+  The Inventory Service knows how many tickets are left. The Hold Service asks it for the tickets of each hold. Calls
+  may be repeated and overtake each other, but no ticket is lost or sold twice.
 
   Background:
     Given the Inventory Service has 10 tickets
@@ -17,57 +17,57 @@ Feature: Inventory Service
     And the message is "Only 1 ticket(s) available"
     And 1 ticket is available, 9 held and 0 sold
 
-  Scenario: A hold that is sent again takes nothing more
+  Scenario: A repeated hold takes nothing more
     When the Hold Service holds 3 tickets
     And the Hold Service holds 3 tickets
     Then the answer is 200 and the reservation is "held"
     And 7 tickets are available, 3 held and 0 sold
 
-  Scenario: A hold ends
+  Scenario: A hold is released twice
     When the Hold Service holds 3 tickets
-    And the Hold Service releases them
-    And the Hold Service releases them
+    And the Hold Service releases the hold
+    And the Hold Service releases the hold
     Then the answer is 200 and the reservation is "released"
     And 10 tickets are available, 0 held and 0 sold
 
-  Scenario: The end of a hold overtakes it
-    When the Hold Service releases them
+  Scenario: A release arrives before its hold
+    When the Hold Service releases the hold
     And the Hold Service holds 3 tickets
     Then the answer is 409 with "invalid_hold_state"
     And 10 tickets are available, 0 held and 0 sold
 
   Scenario: A hold is paid for
     When the Hold Service holds 3 tickets
-    And the Hold Service sells 3 of them
+    And the Hold Service sells 3 tickets
     Then the answer is 200 and the reservation is "committed"
     And 7 tickets are available, 0 held and 3 sold
 
-  Scenario: A payment overtakes its hold, and is sent again
-    When the Hold Service sells 3 of them
+  Scenario: A sale arrives before its hold, and is sent again
+    When the Hold Service sells 3 tickets
     Then the answer is 404 with "hold_not_found"
     When the Hold Service holds 3 tickets
-    And the Hold Service sells 3 of them
+    And the Hold Service sells 3 tickets
     Then the answer is 200 and the reservation is "committed"
 
-  Scenario: Sold tickets are not released
+  Scenario: Sold tickets cannot be released
     When the Hold Service holds 3 tickets
-    And the Hold Service sells 3 of them
-    And the Hold Service releases them
+    And the Hold Service sells 3 tickets
+    And the Hold Service releases the hold
     Then the answer is 409 with "invalid_hold_state"
     And 7 tickets are available, 0 held and 3 sold
 
-  Scenario: Some tickets are cancelled, and then all
+  Scenario: Some tickets are cancelled, and then the rest
     When the Hold Service holds 3 tickets
-    And the Hold Service sells 3 of them
-    And the Hold Service sells 1 of them
+    And the Hold Service sells 3 tickets
+    And the Hold Service sells 1 ticket
     Then 9 tickets are available, 0 held and 1 sold
-    When the Hold Service sells 0 of them
+    When the Hold Service sells 0 tickets
     Then 10 tickets are available, 0 held and 0 sold
 
-  Scenario: The first sale arrives after the cancellation
+  Scenario: The sale arrives after a cancellation
     When the Hold Service holds 3 tickets
-    And the Hold Service sells 1 of them
-    And the Hold Service sells 3 of them
+    And the Hold Service sells 1 ticket
+    And the Hold Service sells 3 tickets
     Then the answer is 200 and the reservation is "committed"
     And 9 tickets are available, 0 held and 1 sold
 
@@ -75,7 +75,7 @@ Feature: Inventory Service
     When the Hold Service holds 3 tickets
     And a day passes
     Then 7 tickets are available, 3 held and 0 sold
-    When the Hold Service sells 3 of them
+    When the Hold Service sells 3 tickets
     Then the answer is 200 and the reservation is "committed"
 
   Scenario: More tickets become available

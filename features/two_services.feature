@@ -41,7 +41,7 @@ Feature: Holds in front of an Inventory Service
     And one of its tickets is cancelled
     Then the Inventory Service has 0 tickets held and 1 sold
 
-  Scenario: The availability is that of the Inventory Service
+  Scenario: The availability comes from the Inventory Service
     Given an active hold for 2 tickets of the Inventory Service
     When the availability is read
     Then 8 of 10 tickets are available
@@ -52,7 +52,7 @@ Feature: Holds in front of an Inventory Service
     When a customer requests a hold for 2 tickets
     Then the request fails with "service_unavailable"
     And the message is "Unable to process hold request. Please try again."
-    And the hold that was tried has failed
+    And the attempted hold has failed
     When the Inventory Service is back
     Then the Inventory Service has 0 tickets held and 0 sold
     And the customer gets a hold for 2 tickets
@@ -64,7 +64,7 @@ Feature: Holds in front of an Inventory Service
     Then both answers are the same
     And the Inventory Service has 2 tickets held and 0 sold
 
-  Scenario Outline: What needs an inventory of its own
+  Scenario Outline: Carts and seats are refused
     Given session "concert-123" has available tickets in the Inventory Service
     When a customer <asks>
     Then the request fails with "not_with_remote_inventory"

@@ -1,4 +1,4 @@
-"""Runs the shop, and the demo of Holdfast for it unless that runs already. Ctrl-C stops both."""
+"""Runs the shop, and the Holdfast demo unless it is already running. Ctrl-C stops both."""
 
 import argparse
 import json
@@ -77,7 +77,7 @@ def _wait_for_demo() -> None:
     deadline = time.monotonic() + START_SECONDS_MAX
     while not _is_ready():
         if time.monotonic() > deadline:
-            sys.exit("The demo of Holdfast does not answer: see its messages above")
+            sys.exit("The Holdfast demo does not answer: see its messages above")
         time.sleep(0.2)
 
 

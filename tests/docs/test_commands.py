@@ -29,7 +29,7 @@ NOT_RUN = {
     "docs/tutorial": "`make demo` starts the demo that is running here",
     "docs/bench": "measures for an hour",
     "docs/celery": "starts processes that run until stopped, as tests/workers does",
-    "docs/reconciler": "needs two services, as tests/demo/test_two_services.py does",
+    "docs/reconciler": "needs an Inventory Service, as tests/reconciler has",
     "docs/two-services": "starts two services, as tests/demo/test_two_services.py does",
     "docs/faults": "injects faults for minutes",
     "docs/configuration": "SQL of an administrator; docs/installation runs the usual way",

@@ -59,7 +59,7 @@ def test_nobody_pays_for_tickets_whose_time_is_up(shop: RunningShop, owner: Owne
         owner.let_pass(shop.platform.organization_id, 3600)
         late = post(ada, address, card=CARD)
         assert late.status_code == 409
-        assert "You have not paid" in unescape(late.text)
+        assert "You have not been charged" in unescape(late.text)
         # The page offers to hold them again.
         assert '"status": "expired"' in ada.get("/").text
 

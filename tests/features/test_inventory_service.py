@@ -61,12 +61,14 @@ def holds(counter: Counter, quantity: int) -> None:
     counter.answer = counter.store.hold(counter.hold_id, quantity)
 
 
-@when("the Hold Service releases them")
+@when("the Hold Service releases the hold")
 def releases(counter: Counter) -> None:
     counter.answer = counter.store.release(counter.hold_id)
 
 
-@when(parsers.parse("the Hold Service sells {quantity:d} of them"))
+@when(
+    parsers.re(r"the Hold Service sells (?P<quantity>\d+) tickets?"), converters={"quantity": int}
+)
 def sells(counter: Counter, quantity: int) -> None:
     counter.answer = counter.store.commit(counter.hold_id, quantity)
 

@@ -132,7 +132,7 @@ def so_many_are_available(scene: Scene, available: int, total: int) -> None:
     assert (offered["available"], offered["capacity"]) == (available, total)
 
 
-@then("the hold that was tried has failed")
+@then("the attempted hold has failed")
 def it_has_failed(scene: Scene) -> None:
     (hold,) = scene.platform.client.get("/api/holds").json()["data"]
     assert hold["status"] == "failed"

@@ -12,7 +12,7 @@ _NOT_FOUND = 404
 def charge(amount: int, currency: str, card: str) -> str | None:
     """The reference of the payment; None if the card is declined."""
     body: dict[str, Any] = {"amount": amount, "currency": currency, "card": card}
-    # The demo of Holdfast takes payments of its own till only.
+    # Holdfast's demo accepts only payments from its own pretend provider.
     answer = call_holdfast("POST", "demo", "payments", body=body)
     if answer.is_success:
         return str(answer.data["payment_reference"])
@@ -22,4 +22,4 @@ def charge(amount: int, currency: str, card: str) -> str | None:
 
 
 def refund(reference: str) -> None:
-    """Give the money back: the tickets were gone when the payment arrived."""
+    """Nothing to do for a pretend payment. A real shop refunds it: nothing was sold."""

@@ -121,7 +121,7 @@ def _checkout_page(request: HttpRequest, due: dict[str, Any], problem: str = "")
 
 
 def _lost(request: HttpRequest, refused: Answer) -> HttpResponse:
-    """The time was up first."""
+    """The hold has ended, or the checkout was refused for another reason."""
     given = {"message": refused.data["message"]}
     return render(request, "shop/lost.html", given, status=refused.status)
 
@@ -133,7 +133,7 @@ def _away(request: HttpRequest, refused: Answer) -> HttpResponse:
 
 
 def _read(*path_parts: str) -> dict[str, Any]:
-    """What is missing here is only decoration."""
+    """Details for display: the page also works without them."""
     found = call_holdfast("GET", *path_parts)
     return dict(found.data) if found.is_success else {"ticket_types": []}
 
@@ -146,7 +146,7 @@ def _cart(request: HttpRequest) -> str:
 
 
 def _hold(request: HttpRequest) -> dict[str, Any] | None:
-    """What the cart holds already."""
+    """What is in the cart already."""
     if not request.user.is_authenticated:
         return None
     found = call_holdfast("GET", "carts", _cart(request), "hold", user=request.user)

@@ -1,4 +1,4 @@
-"""kill -9 of the Inventory Service at each step of a hold, of which it hears by calls or messages.
+"""kill -9 of the Inventory Service at each step of a hold, told to it by calls and by messages.
 Both services agree again within a minute."""
 
 from collections.abc import Callable

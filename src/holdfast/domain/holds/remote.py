@@ -1,5 +1,5 @@
-"""Holds whose places are those of an Inventory Service. Everything but the number of places is
-decided here: prices, policies, limits per holder and the sale window."""
+"""Holds whose tickets an Inventory Service counts. Everything else is decided here: prices,
+policies, limits per holder and the sale window."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from holdfast.domain.refusal_codes import Refusal, RefusalCode
 
 
 def refuse_remote(session: SessionCatalog, placement: Placement) -> Refusal | None:
-    """An Inventory Service counts tickets: it has no seats, and gives all or none."""
+    """An Inventory Service has no seats, and takes all tickets or none."""
     for ask in placement.asks:
         if isinstance(ask, SeatAsk) or session.offers[ask.ticket_type_id].is_seated:
             return not_with_remote_inventory("Seats")
@@ -24,12 +24,12 @@ def refuse_remote(session: SessionCatalog, placement: Placement) -> Refusal | No
 
 
 def not_with_remote_inventory(what: str) -> Refusal:
-    message = f"{what} cannot be used with an inventory that is another service"
+    message = f"{what} cannot be used with a remote inventory"
     return Refusal(RefusalCode.NOT_WITH_REMOTE_INVENTORY, message)
 
 
 def place_remotely(ledger: Ledger, session: SessionCatalog, placement: Placement) -> Decision:
-    """Place a pending hold, which says what the Inventory Service is about to be asked for."""
+    """Place a pending hold, which records what the Inventory Service is about to be asked for."""
     made = [
         replace(plain_line(session, ask, item), pool_ids=())
         for _, ask, item in parts_of(placement)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.access.authentication import Bearer, Tokens
 from holdfast.entrypoints.api.access.cors import Cors
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups
@@ -26,6 +27,8 @@ from holdfast.entrypoints.api.fairness.calls import (
 )
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.encodings import CodedSession
+from holdfast.entrypoints.api.http.exchange import Reply
 from holdfast.entrypoints.api.http.replies import size_of
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.http.routing import Edge, Router
@@ -95,19 +98,7 @@ class Api(Edge):
                 SaleCounter(container.catalog, container.holds, container.statistics).count,
                 turns,
             ),
-            availabilities=FreshLookups(
-                # A slow service delays nothing else.
-                (
-                    self._reads
-                    if container.availability is container.catalog
-                    else self._remote_reads
-                ).run_by_key,
-                partial(
-                    shared_reply, reads.availability, container.availability, availability_answer
-                ),
-                turns,
-                size_of,
-            ),
+            availabilities=self._availabilities(container, turns),
             occupancies=FreshLookups(
                 self._large_reads.run_by_key,
                 partial(shared_reply, reads.occupancy, container.seats, occupancy_answer),
@@ -139,6 +130,17 @@ class Api(Edge):
             ),
             turns=turns,
         )
+
+    def _availabilities(
+        self, container: ApiContainer, turns: ReadTurns
+    ) -> FreshLookups[CodedSession, Reply | Refusal]:
+        """Another service's inventory may be slow, which delays no other reads."""
+        is_remote = container.availability is not container.catalog
+        calls = self._remote_reads if is_remote else self._reads
+        look = partial(
+            shared_reply, reads.availability, container.availability, availability_answer
+        )
+        return FreshLookups(calls.run_by_key, look, turns, size_of)
 
     def close(self) -> None:
         for calls in (self._reads, self._large_reads, self._remote_reads, self._imports):

@@ -1,2 +1,2 @@
-"""Holds in your own Django project: an app for Django REST Framework, over Holdfast's engine in the
-same process or over a Holdfast server."""
+"""Holds in your own Django project: an app for Django REST Framework. It uses Holdfast's engine in
+the same process, or a Holdfast server."""

@@ -1,4 +1,4 @@
-"""Who calls: somebody with a key or holder token of Holdfast, or a user of the project."""
+"""Authenticates callers: with a key or holder token of Holdfast, or as a user of the project."""
 
 from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
@@ -17,13 +17,13 @@ _SCHEME = "bearer "
 
 
 class Credential(str):
-    """A key or holder token that Holdfast knows: `request.auth`."""
+    """A valid key or holder token: `request.auth`."""
 
     __slots__ = ()
 
 
 class CredentialOwner:
-    """`request.user` of a call with a credential: nobody whom the project knows."""
+    """`request.user` of a call with a credential: not a user of the project."""
 
     pk = None
     is_active = is_authenticated = True

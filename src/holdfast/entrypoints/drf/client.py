@@ -33,8 +33,8 @@ def call_holdfast(
     user: Any = None,
     idempotency_key: str | None = None,
 ) -> Answer:
-    """Call any route of the API: `call_holdfast("GET", "holds", hold_id)`. As `user` or, without
-    one, with the project's key. If Holdfast is away, the answer has status 503."""
+    """Call any route of the API, as `user` or with the project's key:
+    `call_holdfast("GET", "holds", hold_id)`. If Holdfast cannot be reached, the status is 503."""
     headers = [] if idempotency_key is None else [(b"idempotency-key", idempotency_key.encode())]
     sent = None if body is None else msgspec.json.encode(body)
 

@@ -26,8 +26,8 @@ _log = structlog.get_logger("holdfast.drf")
 
 
 def holder_of(user: Any) -> dict[str, str]:
-    """The default of HOLDFAST['HOLDER']: the primary key as the user id, and the address if there
-    is one, for notices."""
+    """The default of HOLDFAST['HOLDER']: the primary key as the user id and, for e-mails, the
+    address if there is one."""
     holder = {"user_id": str(user.pk)}
     email = getattr(user, "email", "")
     if email and _is_address(email):
@@ -49,7 +49,7 @@ class _Remembered(NamedTuple):
 
 
 class HolderTokens:
-    """Issued with the project's key, and renewed long before they end."""
+    """Holder tokens that this process has been issued. Each is renewed long before it expires."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -63,7 +63,7 @@ class HolderTokens:
         self._tokens.clear()
 
     def token_of(self, user: Any, refused: str | None = None) -> str:
-        """Another one than `refused`. Raises a Problem if there is none."""
+        """A token of this user, other than `refused`. Raises a Problem if none is issued."""
         holder = conf().holder(user)
         key = (conf().key, tuple(sorted(holder.items())))
         with self._lock:
@@ -85,7 +85,7 @@ def _issued(holder: Mapping[str, str]) -> str:
     reply = backend().send(call)
     answer = msgspec.json.decode(reply.body)
     if reply.status != HTTPStatus.CREATED:
-        # A mistake in the project's settings, or Holdfast is away: never the user's fault.
+        # A mistake in the project's settings, or Holdfast is unavailable: never the user's fault.
         _log.error("token.refused", status=reply.status, error=answer.get("error"))
         raise unavailable()
     return str(answer["token"])
@@ -96,7 +96,7 @@ os.register_at_fork(after_in_child=_tokens.forget)
 
 
 def send_for_user(user: Any, call_with: Callable[[str], Call]) -> Reply:
-    """Send the call with a token of this user. Once more if that was revoked meanwhile."""
+    """Send the call with a token of this user. Retry once if the token has been revoked."""
     token = _tokens.token_of(user)
     reply = backend().send(call_with(token))
     if reply.status != HTTPStatus.UNAUTHORIZED:

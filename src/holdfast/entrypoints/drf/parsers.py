@@ -22,7 +22,7 @@ from holdfast.entrypoints.drf.problems import Refused
 
 
 class StrictJSONParser(BaseParser):
-    """Takes any media type, to refuse all but JSON with the API's own words."""
+    """Takes any media type, to refuse all but JSON with the API's own messages."""
 
     media_type = "*/*"
 
@@ -60,7 +60,7 @@ def _parsed(stream: IO[Any], call: Call) -> object:
 
 
 class JSONOnly(BaseContentNegotiation):
-    """Whatever is accepted, the answer is JSON, as that of the API."""
+    """Whatever `Accept` says, the answer is JSON, as in the API."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
         return next(iter(parsers))

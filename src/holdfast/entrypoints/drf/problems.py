@@ -22,7 +22,7 @@ _log = structlog.get_logger("holdfast.drf")
 
 
 class Refused(exceptions.APIException):
-    """A problem, for views with any exception handler."""
+    """A problem that any exception handler of Django REST Framework understands."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message, problem.code.value)
@@ -35,7 +35,7 @@ class CredentialRefused(Refused, exceptions.AuthenticationFailed):
 
 
 def problem_response(error: Exception, context: Mapping[str, Any]) -> HttpResponse | None:
-    """An EXCEPTION_HANDLER. None, which raises the error again, only where Django shows it."""
+    """An EXCEPTION_HANDLER. With DEBUG, it leaves unexpected errors to Django's error page."""
     request: HttpRequest = context["request"]._request  # noqa: SLF001
     problem = _problem_of(error)
     if problem is not None:

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from holdfast.entrypoints.api.http.exchange import Call, Reply, body_for
 from holdfast.entrypoints.drf.backends.backend import new_call
 
-# What a caller may say beside the body. Everything else is between the browser and the project.
+# The headers that are passed on. All others are between the browser and the project.
 PASSED_ON = ("Idempotency-Key", "User-Agent", "X-Acting-User", "X-Customer-Email", "X-Ticket-Code")
 _REQUEST_ID = "holdfast.request_id"
 

@@ -17,15 +17,15 @@ from holdfast.entrypoints.api.openapi.schemas import parameter_schemas
 from holdfast.entrypoints.drf.serializers import ProblemSerializer, serializer_of
 
 _JSON, _PROBLEM = "application/json", "application/problem+json"
-# Said elsewhere, or not in OpenAPI 3.0.
+# Given elsewhere, or unknown to OpenAPI 3.0.
 _OF_PARAMETER = {"description", "examples"}
 _CSRF = ProblemCode.CSRF_FAILED
 _NAME = re.compile(r"\{(\w+)\}")
 _IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     location=OpenApiParameter.HEADER,
-    description="A text of your choice. For at least 24 hours, the same key and request have one "
-    "effect and one answer.",
+    description="A text of your choice. For at least 24 hours, repeating a request with the same "
+    "key has no further effect, and returns the same answer.",
 )
 
 

@@ -1,4 +1,5 @@
-"""Limits of buyers, in the project's cache. Servers with a secret key have Holdfast's own."""
+"""Throttles buyers, in the project's cache. For servers with a secret key, only Holdfast's own rate
+limits apply."""
 
 from hashlib import sha256
 from typing import Any

@@ -33,7 +33,8 @@ _ROUTES = {(route.method, route.path): route for route in ROUTES}
 
 
 class HoldfastViewSet(ViewSet):
-    """`routes` has the API's route of each action. Subclass it to change who may call."""
+    """The base of all view sets. `routes` maps each action to its route of the API. Subclass a view
+    set to change who may call it."""
 
     routes: ClassVar[Mapping[str, Route[Any]]]
     authentication_classes = (HoldfastKeyAuthentication, ProjectUserAuthentication)
@@ -55,7 +56,7 @@ class HoldfastViewSet(ViewSet):
         return serializer_of(self.route().body or NoFields)(*args, **options)
 
     def answer(self, request: Request, *names: str) -> HttpResponse:
-        """Call the action's route, with the names that its path has."""
+        """Call the action's route, with `names` in the places of its path's parameters."""
         route = self.route()
         body = None
         if route.is_unsafe:
@@ -73,7 +74,7 @@ class HoldfastViewSet(ViewSet):
 
 
 class HoldViewSet(HoldfastViewSet):
-    """Holds: of a logged-in user, only their own."""
+    """Holds. Logged-in users reach only their own."""
 
     routes = {
         "list": _ROUTES["GET", "/api/holds"],
@@ -108,7 +109,7 @@ class HoldViewSet(HoldfastViewSet):
 
     @action(detail=True, methods=["post"])
     def confirm(self, request: Request, hold_id: str) -> HttpResponse:
-        """Only with a secret key: a buyer could say that they have paid."""
+        """Needs a secret key: otherwise buyers could declare that they have paid."""
         return self.answer(request, hold_id)
 
 
@@ -157,7 +158,7 @@ class CheckoutViewSet(HoldfastViewSet):
 
     @action(detail=True, methods=["post"])
     def complete(self, request: Request, checkout_id: str) -> HttpResponse:
-        """With a secret key or, where the payment provider is asked, by the buyer."""
+        """Needs a secret key, unless Holdfast asks the payment provider."""
         return self.answer(request, checkout_id)
 
 

@@ -1,4 +1,4 @@
-"""Answers of the inventory."""
+"""Answers of the Inventory Service."""
 
 from typing import Annotated
 from uuid import UUID
@@ -24,7 +24,7 @@ class ReservationAnswer(AnswerShape, frozen=True):
     status: ReservationStatus
     lines: Annotated[
         list[ReservedLineAnswer],
-        Meta(description="What it takes from the inventory; nothing once it is released."),
+        Meta(description="What it takes from the inventory now. Empty once it is released."),
     ]
 
 
@@ -43,7 +43,7 @@ class ItemAnswer(AnswerShape, frozen=True):
 
     session_id: SessionId
     ticket_type_id: TicketTypeId
-    total: Annotated[int, Meta(description="Number of tickets, sold or not.")]
+    total: Annotated[int, Meta(description="Number of tickets: available, held and sold.")]
     available: int
     held: int
     committed: Annotated[int, Meta(description="Number sold.")]

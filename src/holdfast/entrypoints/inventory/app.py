@@ -1,4 +1,4 @@
-"""The Inventory Service's API: the machinery of the Hold Service's with other routes."""
+"""The Inventory Service's API: the machinery of the hold API with other routes."""
 
 from holdfast.entrypoints.api.access.password_turns import PasswordTurns
 from holdfast.entrypoints.api.app import Api

@@ -1,4 +1,5 @@
-"""Handlers of the inventory: parse the request, submit a command or read, map the answer."""
+"""Handlers of the Inventory Service: parse the request, submit a command or read, and map the
+answer."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Requests of the Hold Service to its inventory."""
+"""Requests of the Hold Service to the Inventory Service."""
 
 from typing import Annotated, TypeAlias
 
@@ -65,14 +65,17 @@ class CommitRequest(ReleaseRequest, frozen=True):
         list[ReservedLineRequest],
         Meta(
             max_length=RESERVED_LINES_MAX,
-            description="What is sold: no more than was reserved, and nothing after everything was "
+            description="What is sold, no more than was reserved. Empty if everything was "
             "cancelled.",
         ),
     ]
 
 
 class ReservationsQuery(RequestShape, frozen=True):
-    status: Annotated[ReservationStatus, Meta(description="Only these.")] | UnsetType = UNSET
+    status: (
+        Annotated[ReservationStatus, Meta(description="Only reservations with this status.")]
+        | UnsetType
+    ) = UNSET
     limit: Limit = PAGE_SIZE_DEFAULT
     after: (
         Annotated[
@@ -90,5 +93,11 @@ class ReservationsQuery(RequestShape, frozen=True):
 
 class StockRequest(RequestShape, frozen=True):
     total: Annotated[
-        int, Meta(ge=0, le=CAPACITY_MAX, description="Held, sold and left.", examples=[500])
+        int,
+        Meta(
+            ge=0,
+            le=CAPACITY_MAX,
+            description="Number of tickets: available, held and sold.",
+            examples=[500],
+        ),
     ]

@@ -1,1 +1,2 @@
-"""The Inventory Service, and holds in front of one."""
+"""Remote holds and the reconciler of the Hold Service, and what the Inventory Service does with its
+messages (`hold_follower`)."""

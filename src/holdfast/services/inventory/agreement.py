@@ -1,4 +1,4 @@
-"""What has to be done so that the two services agree about a hold."""
+"""Decides what has to be done so that the two services agree about a hold."""
 
 from collections.abc import Mapping
 from enum import Enum, auto
@@ -13,12 +13,12 @@ from holdfast.ports.inventory.service import Reservation, reservation_of
 
 class Step(Enum):
     NOTHING = auto()
-    FAIL = auto()  # the pending hold here
+    FAIL = auto()  # here: the pending hold
     RELEASE = auto()  # there
     COMMIT = auto()  # there
     RESERVE = auto()  # there
-    EXPIRE = auto()  # the active hold here
-    ALARM = auto()  # the two contradict each other, and nothing can be undone
+    EXPIRE = auto()  # here: the active hold
+    ALARM = auto()  # a contradiction, which only people can resolve
 
 
 @immutable
@@ -31,7 +31,7 @@ AGREED = Remedy(Step.NOTHING)
 
 
 def remedy_for(ours: OurSide | None, theirs: Reservation | None) -> Remedy:
-    """`theirs` is None if the Inventory Service has never heard of the hold."""
+    """`theirs` is None if the Inventory Service has no reservation for the hold."""
     if ours is None:
         return _of_unknown_hold(theirs)
     hold = ours.hold
@@ -43,7 +43,7 @@ def remedy_for(ours: OurSide | None, theirs: Reservation | None) -> Remedy:
         return _of_sale(ours.sold, theirs)
     if hold.is_over():
         return _of_end(hold, theirs)
-    # A lapsed hold expires soon, and that is told.
+    # A lapsed hold expires soon, and gets a task then.
     return _of_active(hold, theirs) if hold.is_active(ours.at) else AGREED
 
 
@@ -55,7 +55,7 @@ def _of_unknown_hold(theirs: Reservation | None) -> Remedy:
 
 
 def _of_same_id(hold: Hold) -> Remedy:
-    """The reservation belongs to somebody else's hold with the same id."""
+    """The reservation belongs to a different hold with the same id."""
     if hold.is_over() and not hold.is_converted():
         return AGREED
     return Remedy(Step.ALARM, f"{hold.status.value} here, of another session there")

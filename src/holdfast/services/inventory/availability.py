@@ -13,7 +13,7 @@ from holdfast.services.inventory.circuit import Circuit
 
 @immutable
 class RemoteAvailability:
-    """Names, prices and the sale are ours, and the counts are theirs."""
+    """Names, prices and the sale come from this service, the counts from the Inventory Service."""
 
     catalog: AvailabilityReader
     inventory: Inventory
@@ -30,7 +30,7 @@ class RemoteAvailability:
         return replace(ours, ticket_types=tuple(counted))
 
     def _items(self, session_id: SessionId) -> tuple[Item, ...]:
-        """Readers wait for a service that hangs only until the circuit is open."""
+        """Once the circuit is open, readers no longer wait for a service that hangs."""
         if not self.circuit.may_try():
             raise StoreUnavailable("the Inventory Service: the circuit is open")
         try:

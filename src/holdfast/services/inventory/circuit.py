@@ -1,8 +1,8 @@
-"""A circuit breaker: after several failures in a row, nothing is sent for a while, and then a
-single trial decides.
+"""A circuit breaker: after several failures in a row, no call is made for a while, and then the
+outcome of a single trial decides.
 
-Written by hand: pybreaker holds its lock during the calls that it guards, so they would come one
-after the other."""
+Written by hand, because pybreaker keeps its lock during the calls that it guards: they would run
+one at a time."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from enum import Enum
 
 FAILURES_MAX = 5
 OPEN_SECONDS = 5.0
-# A trial whose outcome nobody has told by then is forgotten.
+# A trial without an outcome by then no longer counts.
 TRIAL_SECONDS = 15.0
 
 
@@ -22,7 +22,7 @@ class CircuitState(Enum):
 
 
 class Circuit:
-    """`may_try` is asked before a call, and one of the others told afterwards."""
+    """Ask `may_try` before each call, and report its outcome with one of the others."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

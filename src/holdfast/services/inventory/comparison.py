@@ -1,5 +1,5 @@
-"""Compares everything: finds what the two services disagree about although no task says so, for
-example after one of their databases was restored.
+"""Compares the two services: finds differences for which there is no task, for example after one of
+their databases was restored.
 
 It reads the Inventory Service first and this one afterwards: a hold is committed before its tickets
 are reserved, so a reservation without a hold is an orphan. Then it looks for this service's holds
@@ -56,9 +56,9 @@ class Finding:
 
 @immutable
 class Extent:
-    """What to compare. All of them, if no organizations are named. If it `is_complete`, also every
-    sale there ever was, not only those that are still held there, and reservations of sessions that
-    are unknown here: with a wrong key, these might be somebody else's."""
+    """What to compare. Without `organizations`, all of them. `is_complete` adds all past sales and,
+    if all organizations are compared, reservations for sessions that are unknown here: with a wrong
+    key, they may belong to another installation."""
 
     organizations: tuple[OrganizationId, ...] = ()
     is_complete: bool = False
@@ -84,8 +84,7 @@ class Comparison:
         self._reconciler = reconciler
 
     def run(self, extent: Extent, report: Report) -> Compared:
-        """Report each difference, and how far it has got. May raise InventoryUnavailable or
-        StoreError."""
+        """Report differences and progress. May raise InventoryUnavailable or StoreError."""
         organizations = extent.organizations or tuple(self._our_sides.organizations())
         progress = _Progress(report)
         before = self._our_sides.now()
@@ -146,7 +145,7 @@ class Comparison:
         return replace(finding, done=(Step.RELEASE,))
 
     def _read_unknown(self, reservation: Reservation) -> OurSide | None:
-        """Of any organization: its session may have been unknown, too."""
+        """Look in all organizations, because the session may have been unknown before."""
         everybody = self._our_sides.organizations()
         return self._our_sides.of_reservations(everybody, [reservation]).get(reservation.hold_id)
 
@@ -172,7 +171,7 @@ class Comparison:
         try:
             look = self._mender.look(hold_id, read)
         except NotMended:
-            return None  # it changes all the time, and each change has a task
+            return None  # it keeps changing, and each change writes a task
         has_task = look.ours is not None and look.ours.has_task
         return None if has_task or look.remedy.step is Step.NOTHING else look
 
@@ -199,7 +198,7 @@ class _Progress:
 
 
 def _is_fine(ours: OurSide | None, theirs: Reservation) -> bool:
-    """Nearly all are, so nothing more is asked about them."""
+    """Nearly all are. No further call is needed for them."""
     has_task = ours is not None and ours.has_task
     return has_task or remedy_for(ours, theirs).step is Step.NOTHING
 
@@ -209,7 +208,7 @@ def _compared(extent: Extent, live: T, sold: T) -> tuple[T, ...]:
 
 
 class ComparisonDuty:
-    """Compares and mends what is not over, one process at a time."""
+    """Compares and mends what is still open, one process at a time."""
 
     def __init__(self, comparison: Comparison, turns: Comparisons) -> None:
         self._comparison = comparison

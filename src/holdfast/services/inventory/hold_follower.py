@@ -1,9 +1,9 @@
-"""Follows the holds of the Hold Service by its messages: a hold that ended gives its tickets back,
-a converted one sells them.
+"""In the Inventory Service: follows the Hold Service's messages about holds. A hold that has ended
+gives its tickets back; a converted one sells them.
 
-The broker is the trust boundary: a message names a session, and counts for the organizations that
-have this session here. The Hold Service makes the same calls over HTTP. The commands may repeat and
-overtake each other, so the inbox only saves their work.
+The broker is the trust boundary: a message names a session, and applies to the organizations that
+have this session here. The Hold Service makes the same calls over HTTP. The commands may be
+repeated and overtake each other, so the inbox only saves work.
 """
 
 from collections import Counter
@@ -73,7 +73,7 @@ class HoldFollower:
     reservations: ReservationReader
 
     def handle(self, message: Message) -> Handled | Dead:
-        """Done for a session that is not sold here."""
+        """A message about a session that is not sold here is done."""
         try:
             ended = _decoder.decode(message.body)
             if ended.payload.reason == NOT_RESERVED:

@@ -1,4 +1,4 @@
-"""Looks at both sides of a hold, and takes the steps that make them agree."""
+"""Reads both sides of a hold, and takes the steps that make them agree."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -83,7 +83,7 @@ class Mender:
         return step
 
     def release(self, orphan: Reservation) -> None:
-        """Give the tickets of a hold back that nobody knows here. May raise InventoryConflict."""
+        """Give back the tickets of a hold that does not exist here. May raise InventoryConflict."""
         self._inventory.release(orphan)
 
     def _reserve(self, reservation: Reservation) -> bool:
@@ -107,7 +107,7 @@ class Mender:
         )
 
     def _do(self, command: Command) -> None:
-        """Whether it had its effect is seen at the next look."""
+        """The next look shows whether it took effect."""
         try:
             self._submit.submit(command).result(ENGINE_SECONDS_MAX)
         except TimeoutError:

@@ -1,8 +1,8 @@
 """Makes the two services agree about each hold that has a task: asks the Inventory Service, and
-finishes or undoes what differs.
+finishes or undoes what was interrupted.
 
-Every step may be repeated, so several reconcilers do no harm, and one that is killed leaves nothing
-half done: its tasks are taken again after their lease.
+Every step can be repeated, so several reconcilers can run at once. If one is killed, others take
+its tasks after their lease.
 """
 
 import random
@@ -30,12 +30,12 @@ from holdfast.services.inventory.agreement import Step
 from holdfast.services.inventory.circuit import Circuit, CircuitState
 from holdfast.services.inventory.mending import Mender, NotMended
 
-# Few beside the calls for people's holds. A slow call delays none of the others.
+# Few, compared with the calls for buyers' holds. A slow call delays none of the others.
 CALLS_AT_ONCE_MAX = 4
 RUN_SECONDS_MAX = 10.0
 # More than the calls about one hold usually take.
 LEASE_SECONDS = 30.0
-# Part of the time within which both services agree again, with jitter.
+# Before jitter. Adds to the time until both services agree again.
 PAUSE_SECONDS_MAX = 15.0
 CONTRADICTION_PAUSE_SECONDS = 600.0
 CALLS_ARRIVE_WITHIN = timedelta(minutes=1)
@@ -154,7 +154,7 @@ class Reconciler:
         return Outcome(Settled.CONTRADICTED, tuple(steps), contradiction)
 
     def _agree(self, task: InventoryTask, steps: list[Step]) -> str | None:
-        """The contradiction, if there is one."""
+        """Take steps until both sides agree. Returns the contradiction, if there is one."""
         read = partial(self._our_sides.of_hold, task.organization_id, task.hold_id)
         for _ in range(STEPS_MAX):
             seen = self._mender.look(task.hold_id, read)

@@ -2,8 +2,8 @@
 
     PlaceHold -> pending -> ask the Inventory Service -> SettleHold -> active | failed
 
-No transaction is open while it is asked. A process that dies in between leaves a pending hold, and
-an answer that does not arrive leaves a failed one: the reconciler asks about both.
+No transaction is open during the call. A process that dies in between leaves a pending hold, and a
+missing answer leaves a failed one: the reconciler asks about both.
 """
 
 import threading
@@ -45,7 +45,7 @@ from holdfast.services.inventory.circuit import Circuit, CircuitState
 CALLS = Shares(threads=32, at_once=16, calls_max=512)
 # Requests that wait for an earlier one with the same key.
 REPEATS_MAX = 16
-# Whoever has waited longer gives up before an answer could arrive.
+# A request that has waited longer is given up before an answer could arrive.
 PATIENCE_SECONDS = 8.0
 STOP_SECONDS_MAX = CALL_SECONDS_MAX + 1.0
 # The hold that this request placed is not the one that was answered.
@@ -134,7 +134,7 @@ class RemoteHolds:
             answered = partial(self._intended, request)
             self._engine.submit_for_callback(request.intent, request.render, answered)
             return
-        # Only what exists already may be the answer.
+        # The answer may only be a hold that exists already.
         known = replace(request.intent, over_rate=refusals.service_unavailable())
         answered = partial(_without_asking, request.deliver)
         self._engine.submit_for_callback(known, request.render, answered)
@@ -144,7 +144,7 @@ class RemoteHolds:
         return own < CALLS.calls_max // 2 and total < CALLS.calls_max and not self._is_stopping
 
     def _finish(self, request: _Request, answer: Answer) -> None:
-        """The repeats get the same answer from the engine or, after a failure, try it anew."""
+        """The repeats get the same answer from the engine or, after a failure, try again."""
         with self._changed:
             self._requests[request.organization_id] -= 1
             if not self._requests[request.organization_id]:
@@ -234,4 +234,4 @@ def _without_asking(deliver: Deliver, answer: Answer) -> None:
 
 
 def _ignore(_: Answer) -> None:
-    """If it was not settled, the reconciler does it."""
+    """If this did not work, the reconciler settles it."""

@@ -25,9 +25,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         help="run a Hold Service and an Inventory Service, with tickets on sale",
         description="Starts its own PostgreSQL, Valkey and RabbitMQ in HOLDFAST_HOME (unless "
         "REDIS_URL and AMQP_URL are set), a Hold Service on HOLDFAST_PORT, and the Inventory "
-        "Service that counts its tickets. A service that you kill starts again after a while. "
-        "RabbitMQ is taken from the system or, on Debian and its relatives, downloaded. Ctrl-C "
-        "stops everything; the data stays.",
+        "Service that counts its tickets. A service that you kill starts again after five seconds. "
+        "RabbitMQ is the system's or, on Debian and its derivatives, downloaded. Ctrl-C stops "
+        "everything; the data stays.",
     )
     parser.add_argument(
         "--inventory-port",
@@ -42,7 +42,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def run(settings: Settings, options: argparse.Namespace) -> int:
     if settings.database_url is not None or settings.holdfast_inventory_url is not None:
         raise SettingsError(
-            "DATABASE_URL and HOLDFAST_INVENTORY_URL: unset them; this demo has its own services"
+            "DATABASE_URL and HOLDFAST_INVENTORY_URL: unset them, because this demo starts its own "
+            "services"
         )
     refuse_taken_port(settings)
     refuse_taken_port(msgspec.structs.replace(settings, holdfast_port=options.inventory_port))

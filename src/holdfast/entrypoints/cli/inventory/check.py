@@ -22,7 +22,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         help="check whether a service keeps the contract of an Inventory Service",
         description="Makes every call of contracts/inventory.yaml to the service at URL, with the "
         "key in HOLDFAST_INVENTORY_KEY, and prints a line for each check. It holds, sells and "
-        "gives back tickets of one ticket type, so use one that nobody else sells. Exit "
+        "gives back tickets of one ticket type, so choose one that nobody else sells. Exit "
         "code 0: the service keeps the contract; 1: it does not.",
     )
     check.add_argument("url", metavar="URL", help="such as http://127.0.0.1:8100")
@@ -36,15 +36,15 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     check.add_argument(
         "--other-ticket-type",
         type=uuid_argument,
-        help="the id of another one with fewer than 100,000 tickets left, to check holds of "
-        "several lines",
+        help="the id of another ticket type in it, with fewer than 100,000 tickets left, to check "
+        "holds of several ticket types",
     )
     check.set_defaults(run=run)
 
 
 def run(settings: Settings, options: argparse.Namespace) -> int:
     if settings.holdfast_inventory_key is None:
-        raise SettingsError("HOLDFAST_INVENTORY_KEY: must be set to a key of the service")
+        raise SettingsError("HOLDFAST_INVENTORY_KEY: must be set to a key of the service at URL")
     item = (options.session, options.ticket_type, options.other_ticket_type)
     with closing(Service(options.url, settings.holdfast_inventory_key, *item)) as service:
         try:

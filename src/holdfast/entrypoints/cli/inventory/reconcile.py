@@ -17,7 +17,7 @@ from holdfast.services.inventory.agreement import Step
 from holdfast.services.inventory.comparison import Extent, Finding
 
 STUCK_MAX = 1_000
-# What is under way agrees again within this time.
+# A hold that is being settled for longer counts as a difference.
 LAG_SECONDS_MAX = 60
 PROGRESS_SECONDS = 1.0
 
@@ -35,14 +35,17 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "reconcile",
         help="compare all holds with the Inventory Service",
         description="Compares all holds and sales with the reservations of the Inventory Service "
-        "of HOLDFAST_INVENTORY_URL, and lists every difference. Sales can continue. Exit code 0: "
-        "they agree; 1: they differ, or one of them could not be read.",
+        "at HOLDFAST_INVENTORY_URL, and lists every difference. Sales can continue. Exit code 0: "
+        "the services agree; 1: they differ, or one of them could not be read.",
     )
     how = parser.add_mutually_exclusive_group(required=True)
-    how.add_argument("--check", action="store_true", help="list the differences, change nothing")
+    how.add_argument("--check", action="store_true", help="list the differences and change nothing")
     how.add_argument("--fix", action="store_true", help="also mend them, and say how")
     parser.add_argument(
-        "--organization", metavar="ID", type=uuid_argument, help="only this organization"
+        "--organization",
+        metavar="ID",
+        type=uuid_argument,
+        help="only the holds of this organization",
     )
     parser.set_defaults(run=run)
 
@@ -130,7 +133,7 @@ def _show_stuck(
 
 
 def _show_state(reconciliation: Reconciliation) -> int:
-    """Whether what is under way takes too long."""
+    """1 if a hold has been under way for too long."""
     state = reconciliation.reconciler.state()
     if state.tasks:
         say(f"{state.tasks:,} hold(s) are being settled, for up to {state.lag_seconds:,.0f} s.")

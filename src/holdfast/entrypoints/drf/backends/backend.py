@@ -47,7 +47,7 @@ def new_call(
 
 
 class _Current:
-    """Started by the first request of a process, so after any fork."""
+    """The backend is started by the first request of a process, so after any fork."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -34,8 +34,8 @@ class _NoTarpit(Tarpit):
 
 
 class InProcessEngine:
-    """Runs the ASGI API's own handlers, on an event loop in a thread of its own: a request waits
-    for their answer as a client of the API does."""
+    """Runs the ASGI API's own handlers on an event loop, in a thread of its own. Each request waits
+    for their answer."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         settings = engine_settings(variables)
@@ -43,7 +43,7 @@ class InProcessEngine:
             configure_own_logs(settings)
         self._server = Server(settings)
         self._api = create_api(self._server.container, tarpit=_NoTarpit())
-        # The engine and the reads give up first.
+        # A little longer than the engine and the reads wait.
         self._bound_seconds = self._server.container.deadline_seconds + 2 * GRACE_SECONDS
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(
@@ -55,7 +55,7 @@ class InProcessEngine:
         self._thread.start()
 
     def stop(self) -> None:
-        """The loop goes on handing out the answers of the last commands."""
+        """Stop the loop last, because it still delivers the answers to the last commands."""
         self._server.stop()
         self._api.close()
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -74,7 +74,7 @@ class InProcessEngine:
         return reply
 
     def _wait_for(self, answer: Coroutine[None, None, T]) -> T:
-        """A caller that gives up cancels nothing."""
+        """Wait for a bounded time. Giving up cancels nothing."""
         try:
             return asyncio.run_coroutine_threadsafe(answer, self._loop).result(self._bound_seconds)
         except TimeoutError:

@@ -19,11 +19,11 @@ from holdfast.entrypoints.drf.backends.backend import new_call
 
 CONNECT_SECONDS_MAX = 2.0
 CONNECTIONS_MAX = 64
-# The server checks every call again. This only saves asking it about the same credential before.
+# Saves asking about the same credential again. The server checks every call in any case.
 RECOGNIZED_SECONDS = 10.0
 RECOGNIZED_MAX = 4096
 
-# Of one connection, or written anew.
+# Headers of one connection, and those that this response sets itself.
 _OF_CONNECTION = frozenset(
     {"connection", "content-encoding", "content-length", "content-type", "date", "keep-alive"}
     | {"server", "transfer-encoding", "x-request-id"}
@@ -54,7 +54,7 @@ class HoldfastServer:
         self._client.close()
 
     def authenticate(self, call: Call) -> None:
-        """Ask for something that takes any credential."""
+        """Make a call that any credential may make."""
         authorization = call.headers[b"authorization"]
         if self._recognized.has(authorization):
             return
@@ -86,7 +86,7 @@ class HoldfastServer:
     def _reply(self, call: Call, response: httpx.Response) -> Reply:
         content_type = response.headers.get("content-type", "").encode("latin-1")
         if content_type not in {JSON, PROBLEM_JSON}:
-            # Some proxy in between.
+            # Not Holdfast's answer: a proxy in between.
             status = response.status_code
             _log.warning("server.strange", status=status, request_id=call.request_id)
             raise unavailable()
@@ -125,7 +125,7 @@ def _kept_headers(response: httpx.Response) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _unauthorized(reply: Reply) -> Problem:
-    """The server's own words."""
+    """With the server's own message."""
     message = msgspec.json.decode(reply.body)["message"]
     challenge = tuple(each for each in reply.headers if each[0] == b"www-authenticate")
     return Problem(ProblemCode.UNAUTHORIZED, message, headers=challenge)

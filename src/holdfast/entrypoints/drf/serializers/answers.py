@@ -1,4 +1,4 @@
-"""Serializers of what is answered."""
+"""Serializers of answers."""
 
 from typing import Any
 

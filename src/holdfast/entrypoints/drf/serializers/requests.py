@@ -1,4 +1,4 @@
-"""Serializers of what is sent."""
+"""Serializers of requests."""
 
 from holdfast.entrypoints.api.carts import structs as carts
 from holdfast.entrypoints.api.holds import structs as holds

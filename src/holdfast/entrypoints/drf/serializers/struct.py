@@ -1,5 +1,5 @@
-"""Serializers whose fields and rules are those of a request or answer of the API, so that neither
-is written down twice."""
+"""Serializers with the fields and rules of the API's own requests and answers, so that nothing is
+written down twice."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeAlias
@@ -55,7 +55,7 @@ _of_struct: dict[type[Struct], type[StructSerializer]] = {}
 
 
 def serializer_of(struct: type[Struct]) -> type[StructSerializer]:
-    """The serializer of a struct, which is made if it has no name of its own."""
+    """The serializer of a struct: a named one, or one that is made here."""
     found = _of_struct.get(struct)
     if found is None:
         name = struct.__name__.removesuffix("Answer").removesuffix("Request") + _SUFFIX

@@ -1,4 +1,4 @@
-"""Calls of the Inventory Service under test, and what is expected of its answers."""
+"""Calls the Inventory Service under test, and checks its answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -79,7 +79,8 @@ class Answer:
 
 
 class Service:
-    """One item, which nobody else sells meanwhile. Remembers the holds, to give everything back."""
+    """The service under test, and one of its items that nobody else sells meanwhile. Remembers the
+    holds, to give everything back."""
 
     def __init__(
         self, url: str, key: str, session_id: UUID, ticket_type_id: UUID, other_id: UUID | None
@@ -162,7 +163,7 @@ class Service:
             raise Broken(f"the item has {now._asdict()} instead of {wanted._asdict()}")
 
     def give_back(self) -> None:
-        """Whatever the check has done, the next one finds as many tickets as this one."""
+        """Restore the number of tickets for the next check."""
         for mine in self.holds:
             answer = mine.read()
             status = answer.body.get("status") if isinstance(answer.body, dict) else None

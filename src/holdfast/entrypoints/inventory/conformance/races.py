@@ -32,7 +32,7 @@ def never_oversells(service: Service) -> None:
 
 
 def takes_equal_holds_once(service: Service) -> None:
-    """The same hold several times at once takes the tickets once"""
+    """The same hold, sent several times at once, takes the tickets once"""
     for _ in range(ROUNDS):
         before, mine = service.counts(), service.new_hold()
         answers = at_once([partial(mine.hold, 2)] * AT_ONCE)
@@ -43,7 +43,7 @@ def takes_equal_holds_once(service: Service) -> None:
 
 
 def gives_back_what_is_released_at_once(service: Service) -> None:
-    """A hold and its release at the same moment leave nothing behind"""
+    """A hold and its release at the same moment leave no tickets held"""
     for _ in range(ROUNDS):
         before = service.counts()
         pairs = [service.new_hold() for _ in range(AT_ONCE // 2)]
@@ -56,7 +56,7 @@ def gives_back_what_is_released_at_once(service: Service) -> None:
 
 
 def ends_once(service: Service) -> None:
-    """Of a commit and a release at the same moment, one succeeds"""
+    """Of a commit and a release at the same moment, exactly one succeeds"""
     for _ in range(ROUNDS):
         before, pairs = service.counts(), [service.new_hold() for _ in range(AT_ONCE // 2)]
         for each in pairs:

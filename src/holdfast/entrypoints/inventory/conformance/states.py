@@ -24,7 +24,7 @@ def repeats_a_hold(service: Service) -> None:
 
 
 def refuses_other_lines(service: Service) -> None:
-    """Another hold with the same id is refused with 422, and changes nothing"""
+    """A different hold with the same id is refused with 422, and changes nothing"""
     before, mine = service.counts(), service.new_hold()
     mine.hold(3).expect_status(201)
     for quantity in (2, 4):
@@ -146,7 +146,7 @@ def sells_fewer_than_were_held(service: Service) -> None:
 
 
 def counts_the_smallest_sale(service: Service) -> None:
-    """A commit that was overtaken by one with fewer tickets sells nothing again"""
+    """A commit that was overtaken by one with fewer tickets sells nothing more"""
     before, mine = service.counts(), service.new_hold()
     mine.hold(4).expect_status(201)
     mine.commit(1).expect_status(200)
@@ -176,7 +176,7 @@ def sells_no_more_than_was_held(service: Service) -> None:
 
 
 def lists_oldest_first(service: Service) -> None:
-    """The list has every reservation of a status once, oldest first, page by page"""
+    """The list has every reservation with a status once, oldest first, page by page"""
     mine = [service.new_hold() for _ in range(3)]
     for each in mine:
         each.hold(1).expect_status(201)
@@ -205,11 +205,13 @@ def _listed(service: Service, status: str, limit: int) -> list[str]:
         except (KeyError, TypeError):
             raise Broken("a page of reservations lacks a field") from None
         if others or len(held) > limit:
-            raise Broken(f"the list with status={status}&limit={limit} has others, or too many")
+            raise Broken(
+                f"a page with status={status}&limit={limit} has other reservations, or too many"
+            )
         if not has_more:
             return found
         if not isinstance(page.get("next"), str) or not held:
-            raise Broken("a page with has_more has no next, or nothing on it")
+            raise Broken("a page with has_more has no next, or is empty")
         query["after"] = page["next"]
 
 

@@ -1,4 +1,4 @@
-"""Runs all checks, one after the other, each with tickets that nobody else has."""
+"""Runs all checks, one after the other, with the same item."""
 
 from collections.abc import Iterator
 
