@@ -19,6 +19,9 @@ from holdfast.entrypoints.drf.backends.backend import new_call
 
 CONNECT_SECONDS_MAX = 2.0
 CONNECTIONS_MAX = 64
+# The server delays its refusals of unknown credentials, up to 10 seconds if somebody sends many.
+# Django has few threads to wait with.
+AUTHENTICATION_SECONDS_MAX = 2.0
 # Saves asking about the same credential again. The server checks every call in any case.
 RECOGNIZED_SECONDS = 10.0
 RECOGNIZED_MAX = 4096
@@ -60,14 +63,14 @@ class HoldfastServer:
             return
         secret = authorization.decode("latin-1").removeprefix("Bearer ")
         asked = new_call("GET", ["holds"], secret=secret, query_string=b"limit=1")
-        reply = self.send(asked)
+        reply = self.send(asked, seconds_max=AUTHENTICATION_SECONDS_MAX)
         if reply.status == HTTPStatus.UNAUTHORIZED:
             raise _unauthorized(reply)
         if reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise unavailable()
         self._recognized.add(authorization)
 
-    def send(self, call: Call) -> Reply:
+    def send(self, call: Call, seconds_max: float | None = None) -> Reply:
         target = "/api/" + "/".join(map(_quoted, call.segments[2:]))
         if call.query_string:
             target += "?" + call.query_string.decode("latin-1")
@@ -76,7 +79,11 @@ class HoldfastServer:
             headers.append((b"x-forwarded-for", call.client[0].encode()))
         try:
             response = self._client.request(
-                call.method, target, content=call.body, headers=dict(headers)
+                call.method,
+                target,
+                content=call.body,
+                headers=dict(headers),
+                timeout=self._client.timeout if seconds_max is None else seconds_max,
             )
         except httpx.HTTPError as error:
             _log.warning("server.away", problem=type(error).__name__, request_id=call.request_id)
