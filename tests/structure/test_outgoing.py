@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 from tests.structure.test_sizes import MODULES, SOURCES
 
-HTTP_CLIENTS = {"aiohttp", "http.client", "httpx", "requests", "urllib.request", "urllib3"}
+HTTP_CLIENTS = {
+    "aiohttp",
+    "http.client",
+    "httpcore",
+    "httpx",
+    "requests",
+    "urllib.request",
+    "urllib3",
+}
 
 
 def imported(source: str) -> Iterator[str]:
@@ -33,7 +41,7 @@ def test_only_clients_of_configured_services_import_an_http_client() -> None:
     assert len(found) > 100
     with_client = {path: clients for path, clients in found.items() if clients}
     assert with_client == {
-        "adapters/inventory/client.py": {"httpx"},
+        "adapters/inventory/calls.py": {"httpcore"},
         "entrypoints/drf/backends/server.py": {"httpx"},
         "entrypoints/inventory/conformance/probe.py": {"httpx"},
     }

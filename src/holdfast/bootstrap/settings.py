@@ -216,6 +216,10 @@ def _check_proxies(settings: Settings) -> None:
 def _check_inventory(settings: Settings) -> None:
     if settings.holdfast_inventory_url is not None and settings.holdfast_inventory_key is None:
         raise SettingsError("HOLDFAST_INVENTORY_KEY: must be set with HOLDFAST_INVENTORY_URL")
+    if "@" in urlsplit(settings.holdfast_inventory_url or "").netloc:
+        raise SettingsError(
+            "HOLDFAST_INVENTORY_URL: must not contain a user or a password: the key identifies us"
+        )
 
 
 def _check_mail(settings: Settings) -> None:

@@ -83,7 +83,7 @@ class HoldFollower:
                 self._outcome(_command(organization_id, ended, sha256(message.body).digest()))
                 for organization_id in self.reservations.organizations_of(session_id)
             ]
-        except (msgspec.DecodeError, InvalidValue) as error:
+        except (msgspec.DecodeError, RecursionError, InvalidValue) as error:
             _log.warning("hold.malformed", message_id=str(message.id), problem=str(error))
             return Dead(f"malformed message: {error}")
         except (StoreUnavailable, Contended) as error:
@@ -139,6 +139,9 @@ def _sold(payload: _Payload) -> tuple[ReservedLine, ...]:
         quantities[line.ticket_type_id] += line.quantity
     if payload.lines is None and payload.ticket_type_id is not None:
         quantities[payload.ticket_type_id] = payload.quantity
+    if not quantities:
+        # It would mean that all tickets were cancelled, which no message says.
+        raise InvalidValue("invalid_lines", "a sale without tickets")
     return tuple(ReservedLine(TicketTypeId(id_), units) for id_, units in quantities.items())
 
 

@@ -43,6 +43,7 @@ class HoldfastServer:
         connect_seconds = min(CONNECT_SECONDS_MAX, timeout_seconds)
         self._client = httpx.Client(
             base_url=url,
+            trust_env=False,
             timeout=httpx.Timeout(timeout_seconds, connect=connect_seconds, pool=connect_seconds),
             limits=httpx.Limits(
                 max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX
