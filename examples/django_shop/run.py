@@ -22,7 +22,7 @@ DEMO = [sys.executable, "-m", "holdfast.entrypoints.cli.main", "demo"]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, default=8100)
+    parser.add_argument("--port", type=int, default=8200)
     parser.add_argument(
         "--in-process",
         action="store_true",

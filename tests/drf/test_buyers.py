@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -226,6 +227,14 @@ def test_the_request_id_is_one_for_shop_and_engine(either: RunningShop, ada: htt
     assert problem_of(answer, 400, "invalid_quantity")["request_id"] == "from-the-browser"
     refused = ada.post("/api/holds", json=wanted(either, quantity=9_999), headers=headers)
     assert problem_of(refused, 409, "insufficient_inventory")["request_id"] == "from-the-browser"
+
+
+def test_several_can_read_the_schema_at_once(shop: RunningShop) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        url = f"{shop.base_url}/api/schema"
+        answers = list(threads.map(lambda _: httpx.get(url, timeout=60), range(12)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.content for answer in answers}) == 1
 
 
 def test_the_schema_has_every_route_and_no_warning(shop: RunningShop, tmp_path: Path) -> None:

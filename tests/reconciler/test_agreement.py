@@ -112,3 +112,26 @@ def test_a_reservation_of_an_unknown_hold_is_released() -> None:
     assert remedy_for(None, replace(found, status=RELEASED)).step is Step.NOTHING
     assert remedy_for(None, replace(found, status=COMMITTED)).step is Step.ALARM
     assert remedy_for(None, None).step is Step.NOTHING
+
+
+def test_a_sale_of_which_nothing_is_left_concerns_nobody() -> None:
+    """As the conformance suite leaves them."""
+    unknown = replace(reservation_of(hold(HoldStatus.ACTIVE)), status=COMMITTED)
+    assert remedy_for(None, unknown).step is Step.ALARM
+    assert remedy_for(None, replace(unknown, lines={})).step is Step.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("status", "step"),
+    [
+        (HoldStatus.FAILED, Step.NOTHING),
+        (HoldStatus.EXPIRED, Step.NOTHING),
+        (HoldStatus.ACTIVE, Step.ALARM),
+        (HoldStatus.CONVERTED, Step.ALARM),
+    ],
+)
+def test_a_reservation_of_another_session_is_left_alone(status: HoldStatus, step: Step) -> None:
+    """It belongs to a hold of somebody else who has chosen the same id."""
+    ours = hold(status)
+    theirs = replace(reservation_of(ours), session_id=SessionId(uuid4()))
+    assert remedy_for(OurSide(ours, {STALLS: 2}, False, NOW), theirs).step is step

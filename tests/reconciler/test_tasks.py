@@ -67,6 +67,18 @@ def test_two_reconcilers_share_the_tasks(pair: Pair) -> None:
     assert not pair.tasks()
 
 
+def test_no_more_tasks_are_taken_than_asked_for(pair: Pair) -> None:
+    """Whatever the planner believes: a plan for a single row read the due tasks again for each."""
+    pair.released(pair.placed())
+    with pair.world.connected() as connection:
+        connection.execute("ANALYZE inventory_task")
+    for _ in range(12):
+        pair.released(pair.placed())
+    pair.make_due()
+    taken = [len(pair.reconciliation.tasks.take(count, LEASE_SECONDS)) for count in (1, 4, 100)]
+    assert taken == [1, 4, 8]
+
+
 def test_a_task_that_is_locked_delays_no_other(pair: Pair) -> None:
     for _ in range(2):
         pair.released(pair.placed())

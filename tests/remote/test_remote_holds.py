@@ -147,7 +147,7 @@ def test_too_few_tickets_are_told_with_their_number(
 
 @pytest.mark.parametrize(
     "problem",
-    [InventoryUnavailable("timeout"), InventoryConflict("invalid_session"), ValueError("a bug")],
+    [InventoryUnavailable("timeout"), InventoryConflict("hold_not_found"), ValueError("a bug")],
 )
 def test_a_service_that_fails_ends_the_hold(
     holds: RemoteHolds,
@@ -309,6 +309,19 @@ def test_tickets_are_released_if_the_hold_failed_meanwhile(
     inventory.answer = fail_it_here
     refusal(holds, venue.place(("standing", 1)))
     wait_until(lambda: inventory.released == inventory.asked, "they are released")
+
+
+def test_tickets_that_are_not_sold_there_are_sold_out(
+    holds: RemoteHolds, inventory: ScriptedInventory, venue: Venue
+) -> None:
+    """As its availability says. Another attempt would not help."""
+
+    def refuse(_: Reservation) -> None:
+        raise InventoryConflict("invalid_ticket_type")
+
+    inventory.answer = refuse
+    found = refusal(holds, venue.place(("standing", 1)))
+    assert found == refusals.insufficient_inventory(0)
 
 
 def test_an_id_that_is_taken_there_is_refused_as_reused(

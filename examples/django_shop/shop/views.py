@@ -9,7 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.csrf import ensure_csrf_cookie
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET
 
 from holdfast.entrypoints.drf.client import Answer, call_holdfast
 
@@ -40,10 +40,11 @@ def shop(request: HttpRequest) -> HttpResponse:
     return render(request, "shop/shop.html", given)
 
 
-@require_POST
 @login_required
 def start_checkout(request: HttpRequest) -> HttpResponse:
     """A checkout gives the buyer a few more minutes, once."""
+    if request.method != "POST":
+        return redirect("shop")  # after a log-in that was needed on the way
     body = {"cart_token": _cart(request)}
     started = call_holdfast("POST", "checkouts", body=body, user=request.user)
     if not started.is_success:

@@ -279,10 +279,8 @@ def hold_expired(lapsed: Sequence[str] = ()) -> Refusal:
 
 
 def invalid_hold_state(status: str) -> Refusal:
-    is_waiting = status == "waiting"
-    what = (
-        "still waiting for its places" if is_waiting else f"{status} and cannot be changed any more"
-    )
+    unfinished = {"waiting": "still waiting for its places", "pending": "still being placed"}
+    what = unfinished.get(status, f"{status} and cannot be changed any more")
     return Refusal(Code.INVALID_HOLD_STATE, f"The hold is {what}", {"current_status": status})
 
 

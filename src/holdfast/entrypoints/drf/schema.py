@@ -82,6 +82,17 @@ class RouteSchema(AutoSchema):
         return found
 
 
+class OwnSchema:
+    """A schema object for each view. A shared one keeps the operation that it describes, so two
+    requests for the document at the same time would disturb each other."""
+
+    def __get__(self, view: Any, _: type[Any]) -> RouteSchema:
+        schema = RouteSchema()
+        if view is not None:
+            schema.view = view
+        return schema
+
+
 class _CredentialScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     target_class = "holdfast.entrypoints.drf.authentication.HoldfastKeyAuthentication"
     name = "holdfastCredential"

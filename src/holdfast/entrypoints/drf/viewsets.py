@@ -25,7 +25,7 @@ from holdfast.entrypoints.drf.holders import send_for_user
 from holdfast.entrypoints.drf.parsers import JSONOnly, StrictJSONParser
 from holdfast.entrypoints.drf.problems import problem_response
 from holdfast.entrypoints.drf.requests import call_of, response_to
-from holdfast.entrypoints.drf.schema import RouteSchema
+from holdfast.entrypoints.drf.schema import OwnSchema
 from holdfast.entrypoints.drf.serializers import StructSerializer, serializer_of
 from holdfast.entrypoints.drf.throttles import ChangeThrottle, ReadThrottle
 
@@ -44,7 +44,7 @@ class HoldfastViewSet(ViewSet):
     content_negotiation_class = JSONOnly
     metadata_class = None
     lookup_value_regex = "[^/]+"
-    schema = RouteSchema()
+    schema = OwnSchema()
 
     def get_exception_handler(self) -> Callable[..., HttpResponse | None]:
         return problem_response

@@ -50,6 +50,8 @@ def remedy_for(ours: OurSide | None, theirs: Reservation | None) -> Remedy:
 def _of_unknown_hold(theirs: Reservation | None) -> Remedy:
     if theirs is None or theirs.status is ReservationStatus.RELEASED:
         return AGREED
+    if theirs.status is ReservationStatus.COMMITTED and not theirs.lines:
+        return AGREED  # all its tickets were cancelled
     step = Step.RELEASE if theirs.status is ReservationStatus.HELD else Step.ALARM
     return Remedy(step, f"unknown here, {theirs.status.value} there")
 

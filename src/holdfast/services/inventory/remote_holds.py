@@ -182,10 +182,8 @@ class RemoteHolds:
             return unknown
         except InventoryConflict as error:
             self._circuit.succeeded()
-            _log.error("inventory.conflict", hold_id=str(hold.id), reason=error.reason)
-            is_taken = error.reason == RefusalCode.IDEMPOTENCY_KEY_REUSED
-            refusal = refusals.idempotency_key_reused() if is_taken else unknown.refusal
-            return Asked(refusal, error.is_certain)
+            _log.warning("inventory.conflict", hold_id=str(hold.id), reason=error.reason)
+            return Asked(_refusal_for(error.reason), error.is_certain)
         except Exception:
             self._circuit.failed()
             _log.exception("inventory.failed", hold_id=str(hold.id))
@@ -226,6 +224,15 @@ class RemoteHolds:
             self._inventory.release(reservation_of(hold))
         except (InventoryUnavailable, InventoryConflict) as error:
             _log.warning("inventory.not_released", hold_id=str(hold.id), reason=error.reason)
+
+
+def _refusal_for(reason: str) -> Refusal:
+    match reason:
+        case RefusalCode.IDEMPOTENCY_KEY_REUSED:
+            return refusals.idempotency_key_reused()
+        case RefusalCode.INVALID_SESSION | RefusalCode.INVALID_TICKET_TYPE:
+            return refusals.insufficient_inventory(0)  # it has no such tickets
+    return refusals.service_unavailable()
 
 
 def _without_asking(deliver: Deliver, answer: Answer) -> None:

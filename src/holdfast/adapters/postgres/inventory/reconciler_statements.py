@@ -27,6 +27,7 @@ WHERE {_SAME}
 STUCK_TASKS = """
 SELECT organization_id, hold_id, since, problem, is_contradiction FROM inventory_task
 WHERE organization_id = ANY (%s::uuid[]) AND problem IS NOT NULL
+    AND (is_contradiction OR since < statement_timestamp() - interval '1 minute')
 ORDER BY since, hold_id LIMIT %s
 """
 

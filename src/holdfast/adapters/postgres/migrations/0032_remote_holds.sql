@@ -41,14 +41,16 @@ CREATE FUNCTION holdfast_take_inventory_tasks(row_limit integer, lease_seconds d
         attempts integer)
     LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
-    UPDATE inventory_task t
-    SET due_at = statement_timestamp() + make_interval(secs => lease_seconds)
-    FROM (
+    -- Materialized: a plan that runs it again for each row would take more than the limit.
+    WITH due AS MATERIALIZED (
         SELECT d.organization_id, d.hold_id FROM inventory_task d
         WHERE d.due_at <= statement_timestamp()
         ORDER BY d.due_at LIMIT row_limit
         FOR UPDATE SKIP LOCKED
-    ) due
+    )
+    UPDATE inventory_task t
+    SET due_at = statement_timestamp() + make_interval(secs => lease_seconds)
+    FROM due
     WHERE t.organization_id = due.organization_id AND t.hold_id = due.hold_id
     RETURNING t.organization_id, t.hold_id, t.position::text, t.since, t.attempts
 $$;
