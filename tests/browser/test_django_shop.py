@@ -49,6 +49,7 @@ def buyer(browser: Browser, django_shop: RunningShop) -> Iterator[Visitor]:
 
 
 def seconds_of(clock: Locator) -> int:
+    expect(clock).to_have_text(re.compile(r"\d+:\d\d"))
     minutes, seconds = clock.inner_text().split(":")
     return 60 * int(minutes) + int(seconds)
 

@@ -21,7 +21,9 @@ from tests.support.servers import INSTALLATION_SECRET, ROOT, START_TIMEOUT_SECON
 PROJECT = ROOT / "examples" / "django_shop"
 # Both commands in one process, which starts twice as fast.
 SERVE = """
-import sys
+import signal, sys
+# Where the tests run in the background, it is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from django import setup
 from django.core.management import call_command
 setup()

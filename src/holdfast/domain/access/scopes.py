@@ -52,7 +52,6 @@ SCOPE_SETS: Mapping[str, tuple[Scope, ...]] = {
     ),
     "read": tuple(scope for scope in Scope if scope.endswith(":read")),
     "facts": (Scope.FACTS_READ,),
-    "inventory": (Scope.INVENTORY,),
     "all": ALL_SCOPES,
 }
 

@@ -244,6 +244,7 @@ WORDS: Mapping[str, str | Callable[[Refused], str]] = {
     Code.NO_AVAILABLE_SEATS: _too_few,
     Code.INSUFFICIENT_INVENTORY: _too_few,
     Code.NOT_WITH_REMOTE_INVENTORY: "Seats and carts cannot be sold with a remote inventory.",
+    Code.TOO_MANY_ITEMS: _sentence("The session already had {} ticket types.", "maximum"),
     Code.BLOCK_AT_CAPACITY: _block_full,
     Code.ACTIVE_HOLD_EXISTS: "The customer already had a hold for this session.",
     Code.ALREADY_WAITING: "The customer was already on the waitlist for this session.",
