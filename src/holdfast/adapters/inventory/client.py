@@ -164,7 +164,7 @@ def _with_lines(reservation: Reservation) -> dict[str, object]:
 
 
 def _refuse_other(theirs: Reservation, asked: Reservation) -> None:
-    """What is not reserved must not be sold, whatever the status of the answer says."""
+    """A status of 201 is not enough: another reservation, or a released one, would be sold."""
     if replace(theirs, status=asked.status) != asked:
         raise InventoryUnavailable("it answered with another reservation")
     if theirs.status is ReservationStatus.RELEASED:
