@@ -92,6 +92,9 @@ class Meter:
         """The sums over all threads."""
         sums = [0.0 for _ in NUMBERS]
         for path in self._instruments.glob(f"*{NUMBERS_SUFFIX}"):
-            of_thread = struct.unpack(f"{len(NUMBERS)}d", path.read_bytes())
+            written = path.read_bytes()
+            if not written:
+                continue  # a thread that has just started
+            of_thread = struct.unpack(f"{len(NUMBERS)}d", written)
             sums = [one + other for one, other in zip(sums, of_thread, strict=True)]
         return sums
