@@ -28,7 +28,7 @@ demo: $(READY) ## run Holdfast on embedded PostgreSQL and Valkey, with a demo sa
 	@exec $(BIN)/holdfast demo
 
 demo-services: $(READY) ## run a Hold Service and an Inventory Service, with RabbitMQ between them
-	@exec $(BIN)/holdfast demo-services
+	@exec $(BIN)/holdfast demo-services $(ARGS)
 
 shop: $(READY) ## run the sample Django shop, and the demo for it (ARGS=--in-process: the engine in the shop)
 	@exec $(BIN)/python examples/django_shop/run.py $(ARGS)

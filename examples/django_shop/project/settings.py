@@ -65,7 +65,7 @@ STATIC_URL = "static/"
 TIME_ZONE, USE_TZ = "Europe/Berlin", True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# What is on sale here.
+# The sale of this shop.
 SHOP_SESSION_ID = os.environ.get("SHOP_SESSION_ID") or _from_demo("session_id")
 
 _IN_PROCESS = {

@@ -25,7 +25,7 @@ def shop_name(_: HttpRequest) -> dict[str, str]:
 @require_GET
 @ensure_csrf_cookie
 def shop(request: HttpRequest) -> HttpResponse:
-    """What is on sale. The page fills in the cart."""
+    """The tickets on sale. The page fills in the cart."""
     session_id: str = settings.SHOP_SESSION_ID  # type: ignore[misc]  # of these settings only
     offer = call_holdfast("GET", "sessions", session_id, "availability")
     if not offer.is_success:
@@ -147,7 +147,7 @@ def _cart(request: HttpRequest) -> str:
 
 
 def _hold(request: HttpRequest) -> dict[str, Any] | None:
-    """What is in the cart already."""
+    """The contents of the cart."""
     if not request.user.is_authenticated:
         return None
     found = call_holdfast("GET", "carts", _cart(request), "hold", user=request.user)

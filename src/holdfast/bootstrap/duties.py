@@ -27,7 +27,7 @@ RETENTION_SECONDS = 3_600
 RETENTION_RETRY_SECONDS = 30.0
 SECONDS_PER_MINUTE = 60
 RELAY_BEAT_SECONDS = 5
-# What is left after that, the next task publishes.
+# The next task publishes the rest.
 RELAY_TURN_SECONDS = 20.0
 RECONCILER_SECONDS = 2.0
 RECONCILER_BEAT_SECONDS = 10

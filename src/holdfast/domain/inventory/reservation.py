@@ -134,7 +134,7 @@ def committed(reservation: Hold, now: datetime, sold: Quantities) -> Hold:
 
 
 def first_quantities(reservation: Hold) -> dict[TicketTypeId, int]:
-    """What was reserved at first, even if fewer tickets are sold now."""
+    """The quantities first reserved, even if fewer tickets are sold now."""
     texts = reservation.remarks.metadata.texts
     pairs = [pair.split(":") for text in texts.values() for pair in text.split()]
     if not pairs:

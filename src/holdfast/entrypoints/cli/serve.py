@@ -39,12 +39,14 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
     return 0
 
 
-def refuse_taken_port(settings: Settings) -> None:
-    """Fail before anything is started."""
-    listening_socket(settings, is_shared=False).close()
+def refuse_taken_port(settings: Settings, option: str = "HOLDFAST_PORT") -> None:
+    """Fail before anything is started. `option` is what chooses the port."""
+    listening_socket(settings, is_shared=False, option=option).close()
 
 
-def listening_socket(settings: Settings, *, is_shared: bool) -> socket.socket:
+def listening_socket(
+    settings: Settings, *, is_shared: bool, option: str = "HOLDFAST_PORT"
+) -> socket.socket:
     """Processes share the port, and the kernel spreads connections over them. A second `holdfast
     serve` could share it too, so `refuse_taken_port` first binds without sharing."""
     host, port = settings.holdfast_host, settings.holdfast_port
@@ -59,8 +61,7 @@ def listening_socket(settings: Settings, *, is_shared: bool) -> socket.socket:
         listening.bind(address)
     except OSError as error:
         raise CommandFailed(
-            f"cannot listen on {host}:{port} ({error.strerror}). "
-            "Choose another port with HOLDFAST_PORT."
+            f"cannot listen on {host}:{port} ({error.strerror}). Choose another port with {option}."
         ) from error
     return listening
 

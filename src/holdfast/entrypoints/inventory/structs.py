@@ -65,7 +65,7 @@ class CommitRequest(ReleaseRequest, frozen=True):
         list[ReservedLineRequest],
         Meta(
             max_length=RESERVED_LINES_MAX,
-            description="What is sold, no more than was reserved. Empty if everything was "
+            description="The tickets sold, at most those reserved. Empty if everything was "
             "cancelled.",
         ),
     ]

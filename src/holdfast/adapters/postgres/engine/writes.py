@@ -294,7 +294,7 @@ def _with_other_contents(transitions: Sequence[Transition]) -> set[HoldKey]:
     return {
         each.after.key
         for each in transitions
-        if each.changes_lines or each.fact_type in _GIVES_PLACES
+        if each.changes_lines or (each.before is not None and each.fact_type in _GIVES_PLACES)
     }
 
 

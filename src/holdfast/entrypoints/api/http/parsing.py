@@ -53,7 +53,9 @@ class BodyParser(Generic[S]):
         self._decode = msgspec.json.Decoder(struct).decode
 
     def parse(self, body: bytes) -> S:
-        _check_body_characters(body)
+        # Most bodies are plain ASCII without an escape.
+        if not body.isascii() or b"\\" in body or b"\x7f" in body:
+            _check_characters(body)
         try:
             request = self._decode(body)
         except msgspec.ValidationError:
@@ -69,7 +71,7 @@ class BodyParser(Generic[S]):
 
 def strict_json(body: bytes) -> object:
     """The value of a body of any structure, refused for the same reasons as a request."""
-    _check_body_characters(body)
+    _check_characters(body)
     value = _decoded(body)
     try:
         _refuse_repetitions(body)
@@ -246,12 +248,6 @@ def _refuse_repetitions(body: bytes) -> None:
 def _refuse_repetition(pairs: list[tuple[str, Any]]) -> None:
     if len(dict(pairs)) != len(pairs):
         raise invalid([FieldError("body", "duplicate", "A field may be given only once")])
-
-
-def _check_body_characters(body: bytes) -> None:
-    # Most bodies are plain ASCII without an escape.
-    if not body.isascii() or b"\\" in body or b"\x7f" in body:
-        _check_characters(body)
 
 
 def _check_characters(body: bytes) -> None:

@@ -46,7 +46,8 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
             "services"
         )
     refuse_taken_port(settings)
-    refuse_taken_port(msgspec.structs.replace(settings, holdfast_port=options.inventory_port))
+    of_inventory = msgspec.structs.replace(settings, holdfast_port=options.inventory_port)
+    refuse_taken_port(of_inventory, "--inventory-port")
     stopped = stop_signal()
     try:
         with two_services(settings, options.inventory_port, say) as (facts, processes):
